@@ -30,10 +30,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def halves(self) -> tuple[Self, Self]:
-        """Return the first and the second half."""
-        middle = len(self) // 2
-        return type(self)(self.codes[:middle]), type(self)(self.codes[middle:])
+    def slice(self, begin: int, length: int) -> Self:
+        """Return consecutive rows."""
+        return type(self)(self.codes[begin : begin + length])
 
 
 def run(scene: Scene) -> Iterator[Row]:

@@ -1,4 +1,7 @@
-"""The kernels of an operator: back end chosen per call, with fallback to the CPU."""
+"""The kernels of an operator: back end and rows of a call, with fallback to the CPU.
+
+Tables are large enough for a call of an operator: larger if its kernels run on a device.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.backend import Backend, Grant, begin, current_task, probe, select
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.options import Device
 
 logger = logging.getLogger(__name__)
@@ -23,6 +28,10 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
+#: Bytes of a table that are enough for a call, however few its rows are: on a CPU, on a device.
+ENOUGH_BYTES, ENOUGH_DEVICE_BYTES = 1 << 27, 1 << 29
+#: Rows of a slice of a table that is handed to an operator at once, at least.
+_SLICE_ROWS = 1 << 20
 #: With ``device="auto"``, batches of fewer rows run faster on the CPU.
 MIN_DEVICE_ROWS = 1 << 16
 #: A batch that does not fit device memory is halved down to this many rows, then runs on the CPU.
@@ -52,8 +61,8 @@ class Halvable(Protocol):
 
     def __len__(self) -> int: ...
 
-    def halves(self) -> tuple[Self, Self]:
-        """Return the first and the second half."""
+    def slice(self, begin: int, length: int, /) -> Self:
+        """Return consecutive rows."""
 
 
 class Map(Protocol):
@@ -108,8 +117,8 @@ class Kernels:
         self.threads = threads
         self._calls = {"cpu": 0, "cuda": 0}
         self._fallbacks = 0
-        self._max_rows: int | None = None  # of a batch, if a larger one ran out of memory
-        self._max_prepared: int | None = None  # likewise of `prepare`
+        #: Rows that are tried in one call, by what it is for, once more have run out of memory.
+        self._most_rows = {"batch": LONG_MAX, "prepare": LONG_MAX}
 
     def run(self, rows: int, work: Callable[[Backend, Map], T]) -> T:
         """Call ``work`` with a back end for ``rows`` rows; on the CPU if memory runs out.
@@ -150,9 +159,18 @@ class Kernels:
         if self._gave_up or not self._wants_device(len(piece)):
             return [work(select("cpu"), piece)]
         before = self._calls["cuda"]
-        made = [*self._prepare(piece, work)]
+        made = [*self._run_halving(piece, work, "prepare", self._prepare_small)]
         self._calls["cuda"] = before
         return made
+
+    def _prepare_small(self, piece: P, work: Callable[[Backend, P], T]) -> T:
+        rows = len(piece)
+        done = self._try(rows, lambda backend: work(backend, piece))
+        if done is not None:
+            return done.result
+        self._fallbacks += 1
+        logger.warning("%d rows are prepared on the CPU", rows)
+        return work(select("cpu"), piece)
 
     def run_ahead(self, rows: int, work: Callable[[Backend], T]) -> T | None:
         """Call ``work`` on the device for a later call of ``rows`` rows, which counts instead.
@@ -165,40 +183,35 @@ class Kernels:
         done = self._once(rows, work)
         return None if done is None else done.result
 
-    def _prepare(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
-        rows, limit = len(piece), self._max_prepared
-        if limit is None or rows <= limit:
-            done = self._try(rows, lambda backend: work(backend, piece))
-            if done is not None:
-                yield done.result
-                return
-            self._max_prepared = max(-(-rows // 2), _MIN_HALVED_ROWS)
-        if rows > _MIN_HALVED_ROWS:
-            for half in piece.halves():
-                yield from self._prepare(half, work)
-            return
-        self._fallbacks += 1
-        logger.warning("%d rows are prepared on the CPU", rows)
-        yield work(select("cpu"), piece)
-
     def _run_piece(self, piece: P, work: Callable[[Backend, P], T]) -> Iterable[T]:
         if self._wants_device(len(piece)):
-            return self._run_halving(piece, work)
+            return self._run_halving(piece, work, "batch", self._run_small)
         return [self._run(len(piece), lambda backend, _: work(backend, piece), on_device=False)]
 
-    def _run_halving(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
+    def _run_small(self, piece: P, work: Callable[[Backend, P], T]) -> T:
+        return self._run(len(piece), lambda backend, _: work(backend, piece), on_device=True)
+
+    def _run_halving(
+        self,
+        piece: P,
+        work: Callable[[Backend, P], T],
+        purpose: str,
+        run_small: Callable[[P, Callable[[Backend, P], T]], T],
+    ) -> Iterator[T]:
+        """Call ``work`` on the device with a piece, or with halves; ``run_small`` if too few."""
         rows = len(piece)
         if self._gave_up or rows <= _MIN_HALVED_ROWS:
-            yield self._run(rows, lambda backend, _: work(backend, piece), on_device=True)
+            yield run_small(piece, work)
             return
-        if self._max_rows is None or rows <= self._max_rows:
+        if rows <= self._most_rows[purpose]:
             done = self._try(rows, lambda backend: work(backend, piece))
             if done is not None:
                 yield done.result
                 return
-            self._max_rows = -(-rows // 2)
-        for half in piece.halves():
-            yield from self._run_halving(half, work)
+            self._most_rows[purpose] = -(-rows // 2)
+        middle = rows // 2
+        for half in (piece.slice(0, middle), piece.slice(middle, rows - middle)):
+            yield from self._run_halving(half, work, purpose, run_small)
 
     def _wants_device(self, rows: int) -> bool:
         """Whether a call of this many rows is to run on the device."""
@@ -278,18 +291,13 @@ class Kernels:
 class _KeyColumns:
     """The key columns of one call."""
 
-    columns: tuple[pa.Array | pa.ChunkedArray, ...]
+    columns: Sequence[pa.Array | pa.ChunkedArray]
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def halves(self) -> tuple[Self, Self]:
-        """Return the first and the second half."""
-        middle = len(self) // 2
-        first, second = (
-            [each.slice(*part) for each in self.columns] for part in ((0, middle), (middle,))
-        )
-        return type(self)(tuple(first)), type(self)(tuple(second))
+    def slice(self, begin: int, length: int) -> _KeyColumns:
+        return _KeyColumns([each.slice(begin, length) for each in self.columns])
 
 
 def encode_keys(
@@ -312,6 +320,71 @@ def encode_keys(
         One per key column.
     """
     parts = kernels.prepare(
-        _KeyColumns(tuple(columns)), lambda backend, piece: keys.encode(piece.columns, backend)
+        _KeyColumns(columns), lambda backend, piece: keys.encode(piece.columns, backend)
     )
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def is_on_device(plan: Plan) -> bool:
+    """Whether the kernels of a plan run on a device in this task.
+
+    Raises
+    ------
+    DeviceUnavailableError
+        If the query asks for "cuda" where it cannot be used.
+    """
+    return plan.calls_kernels and select(plan.query.options.device).name != "cpu"
+
+
+def rows_per_call(plan: Plan) -> int:
+    """Return the number of rows that are gathered for one call in this task."""
+    return plan.call_rows(on_device=is_on_device(plan))
+
+
+def gather_batches(plan: Plan, rows: pa.Table | Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the tables for the calls of an operator; see `gather`. Large tables are cut."""
+    on_device = is_on_device(plan)
+    count = plan.call_rows(on_device=on_device)
+    if isinstance(rows, pa.Table):
+        rows = rows.to_batches(max_chunksize=max(_SLICE_ROWS, count))
+    # of slices only what kernels take is read, column by column, on its way to the device
+    apart = on_device and plan.strategy is Strategy.SLICES
+    enough = ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES
+    return gather(rows, count, enough, in_pieces=apart)
+
+
+def gather(
+    batches: Iterable[pa.RecordBatch],
+    rows: int,
+    enough: int = ENOUGH_BYTES,
+    *,
+    in_pieces: bool = False,
+) -> Iterator[pa.Table]:
+    """Yield tables of at least ``rows`` rows (the last may be shorter), in order, none empty.
+
+    A table of ``enough`` bytes may have fewer rows. Its columns are one chunk each, or with
+    ``in_pieces`` a chunk for each batch, which are not copied here.
+    """
+    pending: list[pa.RecordBatch] = []
+    count = size = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        pending.append(batch)
+        count += batch.num_rows
+        size += batch.nbytes
+        if count >= rows or size >= enough:
+            yield _concat(pending, in_pieces=in_pieces)
+            pending, count, size = [], 0, 0
+    if pending:
+        yield _concat(pending, in_pieces=in_pieces)
+
+
+def _concat(batches: list[pa.RecordBatch], *, in_pieces: bool) -> pa.Table:
+    first = batches[0].schema
+    if all(batch.schema.equals(first) for batch in batches):
+        table = pa.Table.from_batches(batches)
+    else:  # batches of several starts of a query may differ in nullability
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        table = pa.concat_tables(tables, promote_options="default")
+    return table if in_pieces or len(batches) == 1 else table.combine_chunks()

@@ -12,13 +12,13 @@ from pyarrow import types
 from gpu_windows.column_types.logical import logical_schema, logical_table, logical_type
 from gpu_windows.column_types.time_units import nanoseconds_error
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.batch_size import is_on_device, rows_per_call
 from gpu_windows.operators.columns.device_table import (
     device_tables,
     host_table,
     is_folded_on_device,
     whole_numbers,
 )
+from gpu_windows.operators.device import is_on_device, rows_per_call
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.planning.query import Query

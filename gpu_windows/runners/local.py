@@ -17,9 +17,9 @@ from pyarrow import types
 from gpu_windows.aggregates.partials import Combine
 from gpu_windows.column_types.time_units import to_microseconds
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.batch_size import gather_batches, is_on_device
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.device import gather_batches, is_on_device
 from gpu_windows.operators.uploads import upload_ahead
 from gpu_windows.planning.own_columns import OWN, REASON
 from gpu_windows.planning.plan import ARRIVAL, Plan

@@ -9,9 +9,9 @@ from typing import Any, TypeGuard
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, MergesPartials, Operator, TakesKeys
-from gpu_windows.operators.batch_size import gather, gather_batches, rows_per_call
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.device import gather, gather_batches, rows_per_call
 from gpu_windows.operators.slices.preaggregation import Preaggregation, split_counts
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan

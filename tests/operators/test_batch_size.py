@@ -10,8 +10,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.kernels.backend import select
-from gpu_windows.operators import batch_size, device
-from gpu_windows.operators.batch_size import gather
+from gpu_windows.operators import device
+from gpu_windows.operators.device import gather
 from gpu_windows.planning.plan import BATCH_ROWS
 from gpu_windows.runners.outputs import Outputs
 
@@ -23,8 +23,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a second CPU back end pass for a device."""
     cpu = select("cpu")
     found = replace(cpu, name="cuda", reason="a test")
-    for module in (batch_size, device):
-        monkeypatch.setattr(module, "select", lambda name: cpu if name == "cpu" else found)
+    monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else found)
     monkeypatch.setattr(device, "probe", lambda chosen: chosen)
 
 
@@ -61,5 +60,5 @@ def test_a_number_that_the_query_gives_holds_on_a_device_too() -> None:
 def test_bytes_bound_a_call_on_a_device_too(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_pydict({"v": np.arange(100)})
     assert [len(t) for t in gather([batch] * 5, 10**6, 2 * batch.nbytes)] == [200, 200, 100]
-    monkeypatch.setattr(batch_size, "ENOUGH_DEVICE_BYTES", 1)
+    monkeypatch.setattr(device, "ENOUGH_DEVICE_BYTES", 1)
     assert calls_of(outputs()) == 4

@@ -59,10 +59,9 @@ class Rows:
     def __len__(self) -> int:
         return self.end - self.begin
 
-    def halves(self) -> tuple[Rows, Rows]:
-        """Return the first and the second half."""
-        middle = (self.begin + self.end) // 2
-        return Rows(self.begin, middle), Rows(middle, self.end)
+    def slice(self, begin: int, length: int) -> Rows:
+        """Return consecutive rows."""
+        return Rows(self.begin + begin, self.begin + begin + length)
 
 
 def limited(rows: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,13 +30,18 @@ Codes = NDArray[np.int64]
 Hashes = NDArray[np.int64]
 
 
-class ColumnEncoder(Protocol):
+class ColumnEncoder(ABC):
     """Dictionary codes of one column; 0 is null."""
+
+    #: Numbers the values that are not null.
+    _encoder: Encoder | TextEncoder | KeyEncoder
 
     @property
     def count(self) -> int:
         """Number of codes so far, null included."""
+        return self._encoder.count + 1
 
+    @abstractmethod
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         """Return the code of every row, int64[n]."""
 
@@ -48,10 +53,14 @@ class ColumnEncoder(Protocol):
         Only distinct values are copied to the host, in order of first appearance: so new ones get
         the codes that `encode` gives them, and a call may be repeated.
         """
+        del backend, column
+        return None
 
+    @abstractmethod
     def decode(self, codes: Codes) -> pa.Array:
         """Return the values of codes."""
 
+    @abstractmethod
     def hashes(self) -> Hashes:
         """Return the hash of every code's value, int64[count]; the same in every process."""
 
@@ -105,7 +114,7 @@ class KeyEncoder:
                 return backend.keep(made)
         codes = self._columns[0].encode(columns[0])
         for pairs, encoder, column in zip(self._pairs, self._columns[1:], columns[1:], strict=True):
-            codes = pairs.encode(codes, encoder.encode(column))
+            codes = pairs.encode_pairs(codes, encoder.encode(column))
         return codes
 
     def _encode_on_device(
@@ -160,18 +169,11 @@ def present(codes: Codes, count: int) -> Codes:
     return np.flatnonzero(is_there)
 
 
-class _Pairs:
+class _Pairs(Encoder):
     """Codes of pairs of codes."""
 
-    def __init__(self) -> None:
-        self._encoder = Encoder()
-
-    @property
-    def count(self) -> int:
-        return self._encoder.count
-
-    def encode(self, left: Codes, right: Codes) -> Codes:
-        return self._encoder.encode((left << 32) | right)
+    def encode_pairs(self, left: Codes, right: Codes) -> Codes:
+        return self.encode((left << 32) | right)
 
     def encode_on_device(
         self, backend: Backend, left: DeviceInts, right: DeviceInts, count: int
@@ -181,26 +183,22 @@ class _Pairs:
         numbers = backend.keys.pairs(left, right, count)
 
         def encode(pairs: Codes) -> Codes:
-            return np.append(self.encode(*np.divmod(pairs, count)), 0)  # every row has a pair
+            return np.append(self.encode_pairs(*np.divmod(pairs, count)), 0)  # every row has a pair
 
         return backend.keys.codes(numbers, everyone, encode)
 
     def decode(self, codes: Codes) -> tuple[Codes, Codes]:
-        pairs = self._encoder.values[codes]
+        pairs = self.values[codes]
         return pairs >> 32, pairs & 0xFFFFFFFF
 
 
-class _NumericEncoder:
+class _NumericEncoder(ColumnEncoder):
     """Numbers, booleans, dates and timestamps, by their 64 bits."""
 
     def __init__(self, dtype: pa.DataType) -> None:
         self._dtype = dtype
         self._floating = types.is_floating(dtype)
-        self._encoder = Encoder()
-
-    @property
-    def count(self) -> int:
-        return self._encoder.count + 1
+        self._encoder: Encoder = Encoder()
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         numeric = to_numeric(column)
@@ -247,16 +245,12 @@ class _NumericEncoder:
         return hashes
 
 
-class _BytesEncoder(ABC):
+class _BytesEncoder(ColumnEncoder):
     """Other values, by their bytes; Arrow makes them distinct first."""
 
     def __init__(self, dtype: pa.DataType) -> None:
         self._dtype = dtype
-        self._encoder = TextEncoder()
-
-    @property
-    def count(self) -> int:
-        return self._encoder.count + 1
+        self._encoder: TextEncoder = TextEncoder()
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         whole = one_chunk(column)
@@ -268,11 +262,6 @@ class _BytesEncoder(ABC):
         indices = pc.fill_null(local.indices, len(positions) - 1)
         codes: Codes = positions[indices.to_numpy(zero_copy_only=False)]
         return codes
-
-    def encode_on_device(
-        self, backend: Backend, column: pa.Array | pa.ChunkedArray
-    ) -> DeviceInts | None:
-        return None
 
     def decode(self, codes: Codes) -> pa.Array:
         return self._distinct_values().take(pa.array(codes - 1, mask=codes == 0)).cast(self._dtype)
@@ -350,30 +339,21 @@ def _memory(buffer: pa.Buffer | None) -> NDArray[np.uint8]:
     return np.empty(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
 
 
-class _StructEncoder:
+class _StructEncoder(ColumnEncoder):
     """Structs, by their fields; a null struct is not a struct of nulls."""
 
     def __init__(self, dtype: pa.StructType) -> None:
         self._dtype = dtype
-        self._key = KeyEncoder([pa.bool_(), *(field.type for field in dtype)])
-
-    @property
-    def count(self) -> int:
-        return self._key.count + 1
+        self._encoder: KeyEncoder = KeyEncoder([pa.bool_(), *(field.type for field in dtype)])
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return self._key.encode([pc.is_valid(whole), *whole.flatten()]) + 1
-
-    def encode_on_device(
-        self, backend: Backend, column: pa.Array | pa.ChunkedArray
-    ) -> DeviceInts | None:
-        return None
+        return self._encoder.encode([pc.is_valid(whole), *whole.flatten()]) + 1
 
     def decode(self, codes: Codes) -> pa.Array:
-        present, *children = self._key.decode(codes - 1)
+        present, *children = self._encoder.decode(codes - 1)
         mask = pc.invert(present)
         return pa.StructArray.from_arrays(children, fields=list(self._dtype), mask=mask)
 
     def hashes(self) -> Hashes:
-        return np.concatenate([np.zeros(1, np.int64), self._key.hashes()])
+        return np.concatenate([np.zeros(1, np.int64), self._encoder.hashes()])

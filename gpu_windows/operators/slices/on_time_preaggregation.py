@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from gpu_windows.operators.batch_size import gather_batches
-from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.device import Kernels, gather_batches
 from gpu_windows.operators.slices.preaggregation import partial_schema, with_calls
 from gpu_windows.operators.slices.table import SliceTable
 from gpu_windows.planning.kinds.window_plan import WindowPlan

@@ -20,8 +20,7 @@ from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.columns.units import drop_repeated
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.look_back import Lengths
+from gpu_windows.operators.slices.firing import FiringOperator, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, lateness_grid
 from gpu_windows.operators.state.log import StateLog
@@ -273,7 +272,8 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if self._changed_only:
             bounds[0] = bounds[1] - self._grid.size
         keys = grouped.decode(of_windows)
-        bounds = [rules.tick_of(each, self._units) for each in bounds]
+        if self._units.length > 1:
+            bounds = [rules.tick_of(each, self._units) for each in bounds]
         return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 
     def _numbers(self, first: int, last: int) -> tuple[rules.Grid, int, int]:

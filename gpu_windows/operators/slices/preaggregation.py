@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.aggregates.partials import ROWS
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.batch_size import gather_batches, is_on_device
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, entries_within
 from gpu_windows.operators.counters import Counters, Rejected
-from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.device import Kernels, Map, gather_batches, is_on_device
 from gpu_windows.operators.slices.sessions import new_table
 from gpu_windows.operators.slices.table import KeyedRows, grid_of
 from gpu_windows.operators.uploads import upload_ahead

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gpu_windows.operators.batch_size import gather
+from gpu_windows.operators.device import gather
 from gpu_windows.operators.slices.table import Entries, SliceTable
 from gpu_windows.operators.state.buffer_spec import BufferSpec, no_prefix
 from gpu_windows.operators.state.log import StateLog

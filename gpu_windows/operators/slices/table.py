@@ -84,15 +84,10 @@ class KeyedRows:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def halves(self) -> tuple[Self, Self]:
-        """Return the first and the second half."""
-        middle = len(self) // 2
-        return self._part(0, middle), self._part(middle, len(self))
-
-    def _part(self, begin: int, end: int) -> Self:
-        rows = self.rows.slice(begin, end - begin)
-        numbers = self.numbers[begin:end]
-        return type(self)(rows, self.codes[begin:end], self.key_count, numbers)
+    def slice(self, begin: int, length: int) -> Self:
+        """Return consecutive rows."""
+        rows, part = self.rows.slice(begin, length), slice(begin, begin + length)
+        return type(self)(rows, self.codes[part], self.key_count, self.numbers[part])
 
 
 @dataclass(frozen=True)
