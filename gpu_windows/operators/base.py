@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.state.log import StateLog
+
+_NO_CALLS = Counters()
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,22 @@ class Emission:
     """
 
     results: pa.Table
-    late: pa.Table
+    late: pa.Table = field(default_factory=lambda: pa.table({}))
     counters: Counters = field(default_factory=Counters)
     sides: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    @classmethod
+    def of_results(cls, results: pa.Table, calls: Counters = _NO_CALLS) -> Self:
+        """Return an emission of results that fired; ``calls``: of kernels."""
+        return cls(results, counters=Counters(fired=len(results)) + calls)
+
+    @classmethod
+    def without_results(
+        cls, schema: pa.Schema, batch: pa.Table, rejected: Rejected, calls: Counters = _NO_CALLS
+    ) -> Self:
+        """Return the emission that acknowledges a batch: its rejected rows, and counters."""
+        late, counters = rejected_rows(batch, rejected), rejected.counts() + calls
+        return cls(schema.empty_table(), late, counters)
 
 
 class Operator(ABC):

@@ -17,9 +17,9 @@ from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.monitoring.logs import log_fields
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.device import gather_batches
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.device import gather_batches
 from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
 from gpu_windows.planning.kinds.select import SelectPlan
 from gpu_windows.planning.kinds.window import WindowQuery

@@ -164,9 +164,14 @@ def order_by_code(codes: Codes, count: int) -> Codes:
 
 def present(codes: Codes, count: int) -> Codes:
     """Return the distinct codes, ascending; all are below ``count``."""
-    is_there = np.zeros(count, np.bool_)
-    is_there[codes] = True
-    return np.flatnonzero(is_there)
+    return np.flatnonzero(mask_of(codes, count))
+
+
+def mask_of(codes: Codes, count: int) -> NDArray[np.bool_]:
+    """Return which of ``count`` codes are among some: bool[count]."""
+    mask = np.zeros(count, np.bool_)
+    mask[codes] = True
+    return mask
 
 
 class _Pairs(Encoder):

@@ -220,13 +220,7 @@ class FoldedColumn(PartialColumn):
             values = rules.high_half(values)
         elif self.partial.lift is Lift.LOW:
             values = rules.low_half(values)
-        return self._fill(NumericColumn(values, valid))
-
-    def _fill(self, numeric: NumericColumn) -> State:
-        """Return the state of a column: nulls become the identity."""
-        if len(numeric.valid) == 0:
-            return (numeric.values,)
-        return (np.where(numeric.valid, numeric.values, self._identity),)
+        return (NumericColumn(values, valid).filled(self._identity),)
 
     @property
     def _identity(self) -> Any:
@@ -270,7 +264,7 @@ class FoldedColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the values; a null is the identity."""
-        return self._fill(to_numeric(columns[0]))
+        return (to_numeric(columns[0]).filled(self._identity),)
 
 
 class MomentsColumn(PartialColumn):
@@ -326,13 +320,7 @@ class MomentsColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the four parts; nulls mean nothing was counted."""
-        numerics = [to_numeric(column) for column in columns]
-        return tuple(
-            numeric.values
-            if len(numeric.valid) == 0
-            else np.where(numeric.valid, numeric.values, 0)
-            for numeric in numerics
-        )
+        return tuple(to_numeric(column).filled(0) for column in columns)
 
 
 def _words_of(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -80,22 +80,21 @@ class PickedColumn(PartialColumn):
         carried = (one_chunk(table.column(name)).cast(self._type(name)) for name in columns)
         return candidate.astype(np.int64), *carried
 
-    def _rank(self, sort: Sequence[pa.Array]) -> NDArray[np.int64]:
+    def _rank(self, sort: Sequence[pa.Array], count: int) -> NDArray[np.int64]:
+        """Return the rank of each of ``count`` entries; the lowest is picked."""
+        del count
         keys = []
         for column, (_, descending) in zip(sort, self.sort, strict=True):
             order = sortable(column)
             keys.append(~order if descending else order)
         if len(keys) == 1:
             return keys[0]
-        order = np.lexsort(keys[::-1])
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        return rank
+        return rank_of(np.lexsort(keys[::-1]))
 
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
         """Pick the first candidate of every group."""
         candidates, *columns = state
-        rank = backend.to_device(self._rank(columns[1:]))
+        rank = backend.to_device(self._rank(columns[1:], len(candidates)))
         some = backend.to_device(candidates > 0)
         picked = backend.to_host(backend.reduce.pick(groups, rank, some))
         return self._take_or_null(picked, columns)
@@ -103,9 +102,7 @@ class PickedColumn(PartialColumn):
     def prepare(self, backend: Backend, state: State) -> Ranked:
         """Rank the entries, candidates first."""
         candidates, value, *sort = state
-        order = np.lexsort((self._rank(sort), candidates == 0))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
+        rank = rank_of(np.lexsort((self._rank(sort, len(candidates)), candidates == 0)))
         return Ranked(backend.to_device(rank), candidates > 0, value)
 
     def combine_prepared(self, backend: Backend, windows: Any, prepared: Ranked) -> State:
@@ -125,7 +122,7 @@ class PickedColumn(PartialColumn):
     def running(self, begins: NDArray[np.int64], state: State) -> State:
         """Pick the first candidate so far."""
         candidates, *columns = state
-        picked = running.pick(begins, self._rank(columns[1:]), candidates > 0)
+        picked = running.pick(begins, self._rank(columns[1:], len(candidates)), candidates > 0)
         return self._take_or_null(picked, columns)
 
     def nothing(self) -> State:
@@ -143,11 +140,7 @@ class PickedColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read candidates, value, sort columns; null candidates mean no row."""
-        candidates = to_numeric(columns[0])
-        some = candidates.values
-        if len(candidates.valid):
-            some = np.where(candidates.valid, some, 0)
-        return some, *map(one_chunk, columns[1:])
+        return to_numeric(columns[0]).filled(0), *map(one_chunk, columns[1:])
 
     def concat(self, states: Sequence[State]) -> State:
         """Concatenate states."""
@@ -158,3 +151,10 @@ class PickedColumn(PartialColumn):
         """Select entries by index or mask."""
         positions = np.flatnonzero(index) if index.dtype == np.bool_ else index
         return state[0][index], *(column.take(pa.array(positions)) for column in state[1:])
+
+
+def rank_of(order: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the rank of every entry in an order."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks

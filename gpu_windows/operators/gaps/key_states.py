@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import one_chunk
+from gpu_windows.operators.columns.stored_keys import codes_of_entries, columns_of_keys
 from gpu_windows.operators.gaps.gaps import NONE
 from gpu_windows.operators.state.entries import Entries
-from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.keyed_table import TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
 
@@ -114,7 +115,7 @@ class StoredKeyStates:
         if found is None:
             return
         states, table = self._states, found.table
-        codes = states.keys.encode([table.column(f"key{i}") for i in range(_key_count(table))])
+        codes = codes_of_entries(states.keys, table)
         states.grow()
         states.emitted[codes] = table.column(_EMITTED).to_numpy()
         states.with_rows[codes] = table.column(_WITH_ROWS).to_numpy()
@@ -129,19 +130,13 @@ class StoredKeyStates:
         index = pa.array(states.value_at[codes], mask=~has_values)
         values = states.values.take(index) if len(states.values) else None
         columns: dict[str, Any] = {
-            **{f"key{i}": each for i, each in enumerate(states.keys.decode(codes))},
+            **columns_of_keys(states.keys, codes),
             _EMITTED: states.emitted[codes],
             _WITH_ROWS: states.with_rows[codes],
             **_value_columns(values, states.values.schema, len(codes)),
-            HASH: states.keys.hashes()[codes],
             TIMERS[0]: timers,
-            TIMERS[1]: np.full(len(codes), LONG_MAX),
         }
         self.table.save(Entries(pa.table(columns)))
-
-
-def _key_count(table: pa.Table) -> int:
-    return sum(name.startswith("key") for name in table.column_names)
 
 
 def _value(index: int) -> str:

@@ -21,7 +21,6 @@ from gpu_windows.operators.base import (
 )
 from gpu_windows.operators.columns.keys import KeyEncoder, order_by_code, present
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.gaps.filling import FilledResults
 from gpu_windows.operators.gaps.gaps import NONE, Gaps
 from gpu_windows.operators.gaps.key_states import KeyStates, StoredKeyStates
@@ -315,4 +314,4 @@ class GapsOperator(StatefulOperator[StoredKeyStates], MergesPartials, TakesKeys)
             if self._in_order:
                 windows = windows.take(np.argsort(windows.numbers, kind="stable"))
             table = self._results.make_table(windows, results, self._states.values)
-            yield Emission(table, pa.table({}), Counters(fired=len(table)))
+            yield Emission.of_results(table)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
 from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.columns.stored_keys import codes_of_entries, columns_of_keys
 from gpu_windows.operators.matching.match_state import MatchState, widths
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
-from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.keyed_table import TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.pending_rows import PendingRows
 from gpu_windows.planning.kinds.match import MatchPlan
@@ -70,18 +71,15 @@ class StoredMatches:
         if found is None:
             return
         table = found.table
-        names = [name for name in table.column_names if name.startswith("key")]
-        codes = self._keys.encode([table.column(name) for name in names])
-        lists = one_chunk(table.column(LISTS))
-        rows = self._nothing.rows
-        if found.rows is not None:
-            rows = found.rows.take(lists.flatten())
+        codes, listed = codes_of_entries(self._keys, table), found.listed_rows
+        rows = self._nothing.rows if listed is None else listed
         of_matches = (one_chunk(table.column(name)) for name in (PARTIALS, COMPLETE))
         (counts, partials), (pending_counts, pending) = map(
             _matches, of_matches, widths(self._settings)
         )
-        lengths = to_numeric(lists.value_lengths()).values
-        more = MatchState(codes, rows, lengths, counts, partials, pending_counts, pending)
+        more = MatchState(
+            codes, rows, found.list_lengths, counts, partials, pending_counts, pending
+        )
         self.match_state = MatchState.concat([self.match_state, more])
 
     def are_due(self, touched: Ints, watermark: int) -> NDArray[np.bool_]:
@@ -102,11 +100,9 @@ class StoredMatches:
         """Write the new rows, and the keys in memory."""
         match_state, codes = self.match_state, self.match_state.codes
         columns: dict[str, Any] = {
-            **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
+            **columns_of_keys(self._keys, codes),
             LISTS: lists_of(match_state.lengths),
-            HASH: pa.array(self._keys.hashes()[codes]),
             TIMERS[0]: pa.array(self._expiry_of(match_state)),
-            TIMERS[1]: pa.array(np.full(len(codes), LONG_MAX)),
         }
         columns[PARTIALS] = _lists(match_state.counts, match_state.partials)
         columns[COMPLETE] = _lists(match_state.pending_counts, match_state.pending)

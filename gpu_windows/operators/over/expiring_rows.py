@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.keys import KeyEncoder, mask_of
 from gpu_windows.operators.state.buffer_spec import BufferSpec, hash_prefixes
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
@@ -71,7 +71,7 @@ class ExpiringRows:
         if found is None:
             return None
         of_rows = codes_of(self._keys, self._names, found)
-        wanted = are_among(of_rows, codes, self._keys.count)
+        wanted = mask_of(codes, self._keys.count)[of_rows]
         wanted &= found.column(UNTIL).to_numpy() > after
         return (found.filter(pa.array(wanted)), of_rows[wanted]) if wanted.any() else None
 
@@ -83,10 +83,3 @@ class ExpiringRows:
 def codes_of(keys: KeyEncoder, names: Iterable[str], rows: pa.Table) -> Ints:
     """Return the code of the key of each row."""
     return keys.encode([rows.column(name) for name in names])
-
-
-def are_among(codes: Ints, some: Ints, count: int) -> NDArray[np.bool_]:
-    """Return which codes are among some others, all of them below ``count``."""
-    is_one = np.zeros(count, np.bool_)
-    is_one[some] = True
-    return is_one[codes]

@@ -10,14 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Partial
-from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
+from gpu_windows.operators.columns.keys import KeyEncoder, mask_of
 from gpu_windows.operators.columns.partials import PartialColumn, State
-from gpu_windows.operators.over.expiring_rows import are_among
+from gpu_windows.operators.columns.stored_keys import codes_of_entries, columns_of_keys
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
-from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.keyed_table import KeyedTable
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
 
@@ -60,8 +59,6 @@ class KeyStateStore:
     Parameters
     ----------
     log : StateLog
-    names : sequence of str
-        The key columns.
     keys : KeyEncoder
     columns : mapping of Partial to PartialColumn
         Columns of the totals.
@@ -74,13 +71,12 @@ class KeyStateStore:
     def __init__(
         self,
         log: StateLog,
-        names: Sequence[str],
         keys: KeyEncoder,
         columns: Mapping[Partial, PartialColumn],
         row_schema: pa.Schema,
         lacking: pa.Schema,
     ) -> None:
-        self._names, self._keys, self._columns = names, keys, columns
+        self._keys, self._columns = keys, columns
         self._table = KeyedTable(log, KEYS, lacking=lacking)
         none = np.empty(0, np.int64)
         nothing = {p: column.take(column.nothing(), none) for p, column in columns.items()}
@@ -114,11 +110,11 @@ class KeyStateStore:
 
     def select(self, codes: Ints) -> KeyState:
         """Return the state of some keys, which are in memory."""
-        return self._select_mask(are_among(np.arange(self._keys.count), codes, self._keys.count))
+        return self._select_mask(mask_of(codes, self._keys.count))
 
     def put(self, state: KeyState) -> None:
         """Replace the state of some keys."""
-        others = ~are_among(np.arange(self._keys.count), state.codes, self._keys.count)
+        others = ~mask_of(state.codes, self._keys.count)
         self._state = self._concat([self._select_mask(others), state])
 
     def clear(self) -> None:
@@ -136,11 +132,9 @@ class KeyStateStore:
         lengths = np.bincount(place[state.of_rows], minlength=len(order))
         codes = state.codes[order]
         columns = {
-            **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
+            **columns_of_keys(self._keys, codes),
             _LAST: pa.array(state.last[order]),
             LISTS: lists_of(lengths),
-            HASH: pa.array(self._keys.hashes()[codes]),
-            **dict.fromkeys(TIMERS, pa.array(np.full(len(codes), LONG_MAX))),
         }
         for partial, column in self._columns.items():
             total = column.take(state.totals[partial], order)
@@ -151,15 +145,13 @@ class KeyStateStore:
 
     def _read_entries(self, found: Entries) -> KeyState:
         table = found.table
-        codes = self._keys.encode([table.column(f"key{i}") for i in range(len(self._names))])
-        lists = one_chunk(table.column(LISTS))
-        lengths = to_numeric(lists.value_lengths()).values
+        codes = codes_of_entries(self._keys, table)
         totals = {partial: column.from_table(table) for partial, column in self._columns.items()}
-        rows = self._nothing.rows
-        if found.rows is not None:
-            rows = found.rows.take(lists.flatten()).select(rows.column_names)
+        rows, listed = self._nothing.rows, found.listed_rows
+        if listed is not None:
+            rows = listed.select(rows.column_names)
         last = table.column(_LAST).to_numpy()
-        return KeyState(codes, last, totals, rows, np.repeat(codes, lengths))
+        return KeyState(codes, last, totals, rows, np.repeat(codes, found.list_lengths))
 
     def _select_mask(self, selected: NDArray[np.bool_]) -> KeyState:
         """Return the state of the keys whose codes are ``selected``."""

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows import rules
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.numeric import to_numeric
-from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
+from gpu_windows.operators.columns.row_status import status_of_times
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, encode_keys
 from gpu_windows.operators.over.framing import FramedRows, Framing, States
 from gpu_windows.operators.results import TRACE
@@ -60,25 +60,6 @@ class OverResults:
         return pa.Table.from_arrays(columns, names=self.schema.names).cast(self.schema)
 
 
-def classify_times(
-    batch: pa.Table, time: str, usable: tuple[int, int]
-) -> tuple[Ints, NDArray[np.int8]]:
-    """Classify the times of rows: accepted, out of range or null.
-
-    Returns
-    -------
-    ts : int64[n]
-    status : int8[n]
-        ACCEPTED, OUT_OF_RANGE or NULL (`gpu_windows.rules`).
-    """
-    times = to_numeric(batch.column(time))
-    status = np.zeros(len(batch), np.int8)
-    status[(times.values < usable[0]) | (times.values > usable[1])] = rules.OUT_OF_RANGE
-    if len(times.valid):
-        status[~times.valid] = rules.NULL
-    return times.values, status
-
-
 class BoundedOverOperator(Operator):
     """Aggregates over frames of bounded input; all rows are emitted at the end.
 
@@ -106,13 +87,12 @@ class BoundedOverOperator(Operator):
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Buffer rows; results come at the end."""
-        _, status = classify_times(batch, self._plan.query.time, self._plan.query.usable_ticks)
-        rejected = Rejected.of(status)
-        late = rejected_rows(batch, rejected)
+        times = to_numeric(batch.column(self._plan.query.time))
+        rejected = Rejected.of(status_of_times(times, self._plan.query.usable_ticks))
         self._buffered.append(
             batch.filter(pa.array(rejected.accepted_mask)) if len(rejected) else batch
         )
-        yield Emission(self._results.schema.empty_table(), late, rejected.counts())
+        yield Emission.without_results(self._results.schema, batch, rejected)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Emit all rows at the end of time."""
@@ -129,8 +109,7 @@ class BoundedOverOperator(Operator):
         codes = encode_keys(self._kernels, keys, [rows.column(name) for name in query.keys])
         framed = FramedRows(codes, ts, self._framing.lift(rows))
         results = self._results.table(rows, self._framing.combine(framed))
-        counters = Counters(fired=len(results)) + self._kernels.take_counters()
-        yield Emission(results, pa.table({}), counters)
+        yield Emission.of_results(results, self._kernels.take_counters())
 
     def state_size(self) -> dict[str, int]:
         """Return the number of buffered rows."""

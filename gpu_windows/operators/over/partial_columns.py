@@ -13,14 +13,9 @@ from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.keys import encoder_for
 from gpu_windows.operators.columns.numeric import one_chunk, sortable
-from gpu_windows.operators.columns.partials import (
-    FoldedColumn,
-    MomentsColumn,
-    PartialColumn,
-    Rows,
-    State,
-)
-from gpu_windows.operators.columns.picked_rows import PickedColumn, Ranked
+from gpu_windows.operators.columns.partial_columns import column_of
+from gpu_windows.operators.columns.partials import FoldedColumn, PartialColumn, Rows, State
+from gpu_windows.operators.columns.picked_rows import PickedColumn, Ranked, rank_of
 from gpu_windows.planning.kinds.over import OverPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -37,29 +32,22 @@ class FramedPick(PickedColumn):
         super().__init__(partial, name, plan.query)
         self.sort = [] if partial.by is None else [(partial.by, partial.descending)]
 
-    def reduce(self, backend: Backend, groups: Any, state: State) -> State:
-        """Pick the first candidate of every group."""
-        candidates, *columns = state
-        rank = backend.to_device(self._rank_entries(columns[1:], len(candidates)))
-        picked = backend.reduce.pick(groups, rank, backend.to_device(candidates > 0))
-        return self._take_or_null(backend.to_host(picked), columns)
-
     def prepare(self, backend: Backend, state: State) -> Ranked:
         """Rank the entries, candidates first."""
         candidates, value, *by = state
-        rank = self._rank_entries(by, len(candidates))
+        rank = self._rank(by, len(candidates))
         if self.partial.by is not None:  # its values may be as great as the rank of others
-            rank = _dense(rank, candidates)
+            rank = rank_of(np.lexsort((rank, candidates == 0)))
         rank = np.where(candidates > 0, rank, LONG_MAX)
         return Ranked(backend.to_device(rank), candidates > 0, value)
 
-    def _rank_entries(self, by: Sequence[pa.Array], count: int) -> Ints:
+    def _rank(self, sort: Sequence[pa.Array], count: int) -> Ints:
         """Return the rank of every entry; of ties the earlier one is picked."""
         ranks = np.arange(count)
-        if by:
-            order = sortable(by[0])
+        if sort:
+            order = sortable(sort[0])
             order = ~order if self.partial.descending else order
-            return _rank_of(np.lexsort((~ranks, order))) if self.partial.latest else order
+            return rank_of(np.lexsort((~ranks, order))) if self.partial.latest else order
         return ~ranks if self.partial.descending else ranks
 
 
@@ -124,26 +112,6 @@ class FramedOnce(FoldedColumn):
         raise NotImplementedError("distinct sums of several parts cannot be combined")
 
 
-def _dense(rank: Ints, candidates: Ints) -> Ints:
-    """Return ranks in the same order, ties by index, all below LONG_MAX."""
-    return _rank_of(np.lexsort((rank, candidates == 0)))
-
-
-def _rank_of(order: Ints) -> Ints:
-    """Return the rank of every entry in an order."""
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
-
-
-_BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
-    Combine.ADD: FoldedColumn,
-    Combine.MIN: FoldedColumn,
-    Combine.MAX: FoldedColumn,
-    Combine.MOMENTS: MomentsColumn,
-}
-
-
 def framed_columns(plan: OverPlan, partials: Sequence[Partial]) -> list[PartialColumn]:
     """Return the columns of some partials, in their order."""
     return [_make_column(partial, plan) for partial in partials]
@@ -155,4 +123,4 @@ def _make_column(partial: Partial, plan: OverPlan) -> PartialColumn:
         return FramedPick(partial, name, plan)
     if partial.once:
         return FramedOnce(partial, name, plan.query.schema.field(str(partial.column)).type)
-    return _BY_COMBINATION[partial.combine](partial, name)
+    return column_of(partial, name)

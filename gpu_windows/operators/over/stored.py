@@ -74,7 +74,7 @@ class StoredOver:
         self._cleanups = ExpiringRows(log, CLEANUPS, names, keys)
         columns, rows = self.unbounded.columns, retained_schema(plan, self.in_rows.arguments)
         lacking = plan.lacking_of(self.in_rows.arguments)
-        self.key_states = KeyStateStore(log, names, keys, columns, rows, lacking)
+        self.key_states = KeyStateStore(log, keys, columns, rows, lacking)
         self.admission = self._admission(keys)
 
     def _admission(self, keys: KeyEncoder) -> Admission:

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder, present
+from gpu_windows.operators.columns.keys import KeyEncoder, mask_of, present
+from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import State
-from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
+from gpu_windows.operators.columns.row_status import status_of_times
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.over.admission import NewRows
-from gpu_windows.operators.over.expiring_rows import UNTIL, are_among, codes_of
+from gpu_windows.operators.over.expiring_rows import UNTIL, codes_of
 from gpu_windows.operators.over.framing import FramedRows, Framing
 from gpu_windows.operators.over.key_state import KeyState
-from gpu_windows.operators.over.operator import OverResults, classify_times
+from gpu_windows.operators.over.operator import OverResults
 from gpu_windows.operators.over.stored import StoredOver, retained_schema
 from gpu_windows.operators.state.large_strings import take_rows
 from gpu_windows.operators.state.log import StateLog
@@ -95,17 +97,18 @@ class OverOperator(StatefulOperator[StoredOver]):
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Buffer rows until the watermark passes them."""
         state, query = self._state, self._plan.query
-        ts, status = classify_times(batch, self._time, query.usable_ticks)
+        times = to_numeric(batch.column(self._time))
+        status = status_of_times(times, query.usable_ticks)
         codes = codes_of(self._keys, self._names, batch)
-        new_rows = NewRows(batch.select(self._names), codes, ts, state.watermark)
+        new_rows = NewRows(batch.select(self._names), codes, times.values, state.watermark)
         until = state.admission.judge(new_rows, status)
         rejected = Rejected.of(status)
         rows = state.buffered.number(batch).append_column(UNTIL, pa.array(until))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
         state.buffered.append(rows)
-        counters = rejected.counts() + self._kernels.take_counters()
-        yield Emission(self._results.schema.empty_table(), rejected_rows(batch, rejected), counters)
+        calls = self._kernels.take_counters()
+        yield Emission.without_results(self._results.schema, batch, rejected, calls)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Emit the rows whose frames the watermark has passed."""
@@ -121,8 +124,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             times, numbers = (rows.column(name).to_numpy() for name in (self._time, NUMBER))
             rows = take_rows(rows, np.lexsort((numbers, times)))
             results = self._make_results(rows, self._find_ahead(until, after), before)
-            counters = Counters(fired=len(results)) + self._kernels.take_counters()
-            yield Emission(results, pa.table({}), counters)
+            yield Emission.of_results(results, self._kernels.take_counters())
         state.expire()
 
     def _save(self, stored: StoredOver) -> None:
@@ -179,7 +181,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         if rows is None:
             return None, some[:0]
         codes = codes_of(self._keys, self._names, rows)
-        is_one = are_among(codes, some, self._keys.count)
+        is_one = mask_of(some, self._keys.count)[codes]
         return rows.filter(pa.array(is_one)), codes[is_one]
 
     def _load_key_state(self, touched: Ints) -> KeyState:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -65,13 +64,11 @@ class CountTable(SliceTable):
         """Return the codes of keys that had rows, their row counts, slice counts, and slices."""
         entries, codes = self.entries(), np.flatnonzero(self.counts)
         lengths = np.bincount(entries.codes, minlength=len(self.counts))
-        return codes, self.counts[codes], lengths[codes], pa.table(self._without_keys(entries))
+        slices = pa.table(self.columns_without_keys(entries.slices, entries.states))
+        return codes, self.counts[codes], lengths[codes], slices
 
-    def restore(
-        self, keys: list[Any], counts: Ints, lengths: Ints, slices: pa.Table | None
-    ) -> None:
+    def restore(self, codes: Ints, counts: Ints, lengths: Ints, slices: pa.Table | None) -> None:
         """Add keys that have no state here, given as `snapshot` returns them."""
-        codes = self.keys.encode(keys)
         self.counts = self._all_counts()
         self.counts[codes] = counts
         if slices is not None:

@@ -7,21 +7,19 @@ ones. So a row costs one update and a window one combination, however many windo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.partials import State, entries_within
+from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.count_table import CountTable
-from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.firing import FiringOperator, Lengths
 from gpu_windows.operators.slices.stored_counts import StoredCounts
 from gpu_windows.operators.slices.table import Entries, grid_of
 from gpu_windows.operators.state.log import StateLog
@@ -69,7 +67,7 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         """Process rows in order of arrival; fire the windows that they fill, in that order."""
         self._table.add_rows(self._with_arrival(batch), LONG_MIN)
         results = self._fire()
-        none = Rejected.of(np.full(len(batch), rules.ACCEPTED, np.int8))
+        none = Rejected.none(len(batch))
         counters = none.counts() + Counters(fired=len(results)) + self._kernels.take_counters()
         yield Emission(results, rejected_rows(batch, none), counters)
 
@@ -131,24 +129,16 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         found_ends = backend.to_host(backend.combine.bounds(found)[1])
         order = _positions(found_codes, found_ends, codes, ends)
         limit = entries_within(self._table.columns, _PIECE_BYTES)
+        lengths = Lengths(self._plan, self._table.columns, each)
         pieces = []
         for begin in range(0, len(order), limit):
             part = slice(begin, begin + limit)
             windows = found.take(backend.to_device(order[part]), backend.take)
-            states = self._combine(backend, each, windows, entries)
+            results = lengths.results(backend, entries, windows)
             keys = self._table.keys.decode(codes[part])
             firing = ("element", ends[part] // self._grid.slide - 1, "early")
-            pieces.append(self._results(keys, [None, None], self._lower(states, each), firing))
+            pieces.append(self._results(keys, [None, None], results, firing))
         return pa.concat_tables(pieces)
-
-    def _combine(
-        self, backend: Backend, each: Map, windows: Any, entries: Entries
-    ) -> dict[Partial, State]:
-        """Return the partials of windows, each combined from its slices."""
-        columns = self._table.columns
-        pairs = zip(columns, entries.states, strict=True)
-        combined = each(lambda pair: pair[0].combine(backend, windows, pair[1]), pairs)
-        return dict(zip((column.partial for column in columns), combined, strict=True))
 
 
 def _positions(codes: Ints, ends: Ints, wanted_codes: Ints, wanted_ends: Ints) -> Ints:

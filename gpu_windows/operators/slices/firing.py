@@ -15,7 +15,6 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, MergesPartials, Operator
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State, on_host
-from gpu_windows.operators.counters import rejected_rows
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
@@ -50,9 +49,8 @@ class FiringOperator(Operator, MergesPartials):
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Add rows to the state; they fire when the watermark advances."""
         rejected = self._table.add_rows(batch, self._watermark)
-        counters = rejected.counts() + self._kernels.take_counters()
-        late = rejected_rows(batch, rejected)
-        yield Emission(self._schema.empty_table(), late, counters)
+        calls = self._kernels.take_counters()
+        yield Emission.without_results(self._schema, batch, rejected, calls)
 
     def merge(self, partials: pa.Table) -> None:
         """Add partials that another task made to the state."""
@@ -66,10 +64,6 @@ class FiringOperator(Operator, MergesPartials):
     def _schema(self) -> pa.Schema:
         schema = self._plan.result_schema
         return pa.schema([*schema, *TRACE]) if self._trace else schema
-
-    def _lower(self, states: Mapping[Partial, State], each: Map) -> list[pa.Array]:
-        """Return the result columns of windows, given their partials; ``each`` may run several."""
-        return [*each(lambda bound: lower(bound, states), self._plan.query.function.built_in)]
 
     def _results(
         self,

@@ -14,11 +14,10 @@ from gpu_windows import rules
 from gpu_windows.errors import LatePartialError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.keys import KeyEncoder, mask_of
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.columns.units import drop_repeated
-from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
@@ -202,8 +201,8 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
     def _select_changed(self, entries: Entries, first: int, last: int) -> Entries:
         """Keep only the keys that have an entry in the last slice of a window of the range."""
         _, low, high = self._numbers(first, last)
-        is_changed = np.zeros(int(entries.codes.max()) + 1, np.bool_)
-        is_changed[entries.codes[(entries.slices >= low) & (entries.slices <= high)]] = True
+        is_last = (entries.slices >= low) & (entries.slices <= high)
+        is_changed = mask_of(entries.codes[is_last], int(entries.codes.max()) + 1)
         if is_changed.all():
             return entries
         return self._table.select(entries, is_changed[entries.codes])
@@ -251,8 +250,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
             len(grouped.entries),
             lambda backend, each: self._windows(backend, each, grouped, first, last),
         )
-        counters = Counters(fired=len(results)) + self._kernels.take_counters()
-        return Emission(results, pa.table({}), counters)
+        return Emission.of_results(results, self._kernels.take_counters())
 
     def _windows(
         self, backend: Backend, each: Map, grouped: Grouped, first: int, last: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -136,23 +136,18 @@ class Preaggregation:
         return self._kernels.run(len(batch), work)
 
     def _partials_of(self, batch: pa.RecordBatch, slices: NDArray[np.int64]) -> pa.Table:
-        rows, arrays, fields = Rows(batch), [], []
-        for column in self._table.columns:
-            state = column.materialise(column.lift(rows), len(batch))
-            arrays += column.to_arrow(state)
-            fields += column.fields
-        keys = [batch.column(name) for name in self._plan.query.keys]
-        names = [*self._plan.query.keys, SLICE, *(field.name for field in fields)]
-        return pa.table([*keys, pa.array(slices), *arrays], names=names)
+        rows = Rows(batch)
+        states = [
+            column.materialise(column.lift(rows), len(batch)) for column in self._table.columns
+        ]
+        keys = {name: batch.column(name) for name in self._plan.query.keys}
+        return pa.table({**keys, **self._table.columns_without_keys(slices, states)})
 
     def _counts(self) -> pa.Table:
         schema = partial_schema(self._plan)
-        index = np.flatnonzero(self._unused).tolist()
-        columns = [pa.nulls(len(index), field.type) for field in schema]
-        columns[schema.get_field_index(SLICE)] = pa.array([UNUSED + s for s in index], pa.int64())
-        rows = schema.get_field_index(ROWS_COLUMN)
-        columns[rows] = pa.array([int(self._unused[s]) for s in index], pa.int64())
-        return pa.table(columns, schema=schema)
+        counts = {code: int(self._unused[code]) for code in np.flatnonzero(self._unused).tolist()}
+        nulls = [pa.nulls(len(counts), field.type) for field in schema]
+        return _carry_counts(pa.table(nulls, schema=schema), counts)
 
 
 def with_calls(partials: pa.Table, calls: Counters) -> pa.Table:
@@ -163,11 +158,16 @@ def with_calls(partials: pa.Table, calls: Counters) -> pa.Table:
     counts = {code: getattr(calls, name) for code, name in _CALLS.items()}
     found = {code: count for code, count in counts.items() if count}
     carriers = partials.take(pa.array(np.zeros(len(found), np.int64)))
-    for name, values in ((SLICE, [UNUSED + code for code in found]), (ROWS_COLUMN, found.values())):
-        place = partials.schema.get_field_index(name)
-        array = pa.array(values, pa.int64())
-        carriers = carriers.set_column(place, partials.schema.field(place), array)
-    return pa.concat_tables([partials, carriers])
+    return pa.concat_tables([partials, _carry_counts(carriers, found)])
+
+
+def _carry_counts(rows: pa.Table, counts: Mapping[int, int]) -> pa.Table:
+    """Return as many rows as there are counts, with these, by code, for `split_counts`."""
+    columns = {SLICE: [UNUSED + code for code in counts], ROWS_COLUMN: [*counts.values()]}
+    for name, values in columns.items():
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, rows.schema.field(place), pa.array(values, pa.int64()))
+    return rows
 
 
 def partial_schema(plan: WindowPlan) -> pa.Schema:

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission
+from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.numeric import to_numeric
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.columns.row_status import status_of_rows
-from gpu_windows.operators.counters import Counters, Rejected
+from gpu_windows.operators.counters import Rejected
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.table import Entries, KeyedRows, Placed, SliceTable
@@ -93,13 +94,12 @@ class SessionsOperator(FiringOperator):
             columns = zip(self._table.columns, entries.states, strict=True)
             states = {column.partial: state for column, state in columns}
             keys = self._table.keys.decode(entries.codes)
-            return self._results(
-                keys, [entries.slices, entries.states[0][0]], self._lower(states, each)
-            )
+            aggregates = self._plan.query.function.built_in
+            results = [*each(lambda bound: lower(bound, states), aggregates)]
+            return self._results(keys, [entries.slices, entries.states[0][0]], results)
 
         results = self._kernels.run(len(entries), work)
-        counters = Counters(fired=len(results)) + self._kernels.take_counters()
-        return Emission(results, pa.table({}), counters)
+        return Emission.of_results(results, self._kernels.take_counters())
 
 
 def new_table(plan: WindowPlan, kernels: Kernels) -> SliceTable:

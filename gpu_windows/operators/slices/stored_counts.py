@@ -7,12 +7,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import present
-from gpu_windows.operators.columns.numeric import to_numeric
+from gpu_windows.operators.columns.stored_keys import codes_of_entries, columns_of_keys
 from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
-from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.keyed_table import KeyedTable
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 
@@ -48,27 +47,17 @@ class StoredCounts:
         entries = self._keyed.load(keys.hashes()[present(codes, keys.count)])
         if entries is None:
             return
-        keys = entries.table.columns[: entries.table.column_names.index(_COUNT)]
         counts = entries.table.column(_COUNT).to_numpy()
-        lists = entries.table.column(LISTS).combine_chunks()
-        lengths = to_numeric(lists.value_lengths()).values
-        self._table.restore(keys, counts, lengths, self._slices_of(entries))
-
-    def _slices_of(self, entries: Entries) -> pa.Table | None:
-        """Return the slices of entries, key by key; None if there are none."""
-        if entries.rows is None:
-            return None
-        return entries.rows.take(entries.table.column(LISTS).combine_chunks().flatten())
+        loaded = codes_of_entries(keys, entries.table)
+        self._table.restore(loaded, counts, entries.list_lengths, entries.listed_rows)
 
     def save(self) -> None:
         """Write the keys that are in memory."""
         table = self._table
         codes, counts, lengths, slices = table.snapshot()
         columns = {
-            **{f"key{number}": column for number, column in enumerate(table.keys.decode(codes))},
+            **columns_of_keys(table.keys, codes),
             _COUNT: pa.array(counts),
             LISTS: lists_of(lengths),
-            HASH: pa.array(table.keys.hashes()[codes]),
-            **dict.fromkeys(TIMERS, pa.array(np.full(len(counts), LONG_MAX))),
         }
         self._keyed.save(Entries(pa.table(columns), slices if len(slices) else None))

@@ -200,12 +200,14 @@ class SliceTable:
     def to_arrow(self, entries: Entries) -> pa.Table:
         """Return entries as a table: key columns, `SLICE`, the partials' columns."""
         keys = dict(zip(self._names, self.keys.decode(entries.codes), strict=True))
-        return pa.table({**keys, **self._without_keys(entries)})
+        return pa.table({**keys, **self.columns_without_keys(entries.slices, entries.states)})
 
-    def _without_keys(self, entries: Entries) -> dict[str, pa.Array]:
-        """Return the columns of entries without those of their keys."""
-        columns = {SLICE: pa.array(entries.slices)}
-        for column, state in zip(self.columns, entries.states, strict=True):
+    def columns_without_keys(
+        self, slices: NDArray[np.int64], states: Sequence[State]
+    ) -> dict[str, pa.Array]:
+        """Return the columns of entries but those of their keys."""
+        columns = {SLICE: pa.array(slices)}
+        for column, state in zip(self.columns, states, strict=True):
             names = (field.name for field in column.fields)
             columns.update(zip(names, column.to_arrow(state), strict=True))
         return columns

@@ -51,6 +51,16 @@ class Entries:
         """Number of rows in lists."""
         return 0 if self.rows is None else len(self.rows)
 
+    @property
+    def list_lengths(self) -> Ints:
+        """Number of rows in the list of each entry."""
+        return _lengths(_lists(self.table))
+
+    @property
+    def listed_rows(self) -> pa.Table | None:
+        """The rows of all lists, one list after the other; None if there are none."""
+        return None if self.rows is None else self.rows.take(_lists(self.table).flatten())
+
     def take(self, index: NDArray[Any]) -> Entries:
         """Return some entries, by index, and the rows of their lists."""
         table = take_rows(self.table, index).combine_chunks()
@@ -81,16 +91,22 @@ class Entries:
         return cls(_with_lists(table, lists, rows), concat_rows(tables))
 
 
-def lists_of(lengths: Ints) -> pa.LargeListArray:
-    """Return lists of consecutive rows, given their lengths."""
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return pa.LargeListArray.from_arrays(pa.array(begins), pa.array(np.arange(begins[-1])))
+def lists_of(lengths: Ints, values: Ints | pa.Array | None = None) -> pa.LargeListArray:
+    """Return lists of these lengths; by default of consecutive rows."""
+    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    values = np.arange(begins[-1]) if values is None else values
+    return pa.LargeListArray.from_arrays(pa.array(begins), pa.array(values))
 
 
 def _lists(table: pa.Table) -> pa.LargeListArray:
     """Return the lists of a table, in one array."""
     lists = table.column(LISTS).combine_chunks()
     return lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
+
+
+def _lengths(lists: pa.LargeListArray) -> Ints:
+    lengths: Ints = lists.value_lengths().to_numpy(zero_copy_only=False)
+    return lengths
 
 
 def _flat(lists: pa.LargeListArray) -> Ints:
@@ -101,9 +117,7 @@ def _flat(lists: pa.LargeListArray) -> Ints:
 
 def _with_lists(table: pa.Table, lists: pa.LargeListArray, rows: Ints) -> pa.Table:
     """Return a table with lists as long as ``lists``, of other row indices."""
-    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-    made = pa.LargeListArray.from_arrays(pa.array(begins), pa.array(rows))
+    made = lists_of(_lengths(lists), rows)
     return table.set_column(table.column_names.index(LISTS), LISTS, made)
 
 

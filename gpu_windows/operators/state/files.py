@@ -59,13 +59,10 @@ class MemoryFiles:
         The existing files; changed in place.
     """
 
+    is_remote = False
+
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self.files = {} if files is None else files
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether requests are slow: they are not."""
-        return False
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Do nothing: files are in memory."""

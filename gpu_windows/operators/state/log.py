@@ -80,8 +80,10 @@ class StateLog:
 
     def _begin(self) -> None:
         self._segments: list[Segment] = [dict(each) for each in self._manifest.segments]
-        self._numbers = {owner: dict(each) for owner, each in self._manifest.numbers.items()}
-        self._tables: dict[str, WritableTable] = {}
+        #: Numbers, by owner and name.
+        self.saved_numbers = {owner: dict(each) for owner, each in self._manifest.numbers.items()}
+        #: The registered tables, by name, in the order in which `finish` writes them.
+        self.tables: dict[str, WritableTable] = {}
         self._block_indexes: dict[tuple[str, int], BlockIndex] = {}
         self._stored_schemas: dict[tuple[str, int], tuple[pa.Schema, ...]] = {}
         self._small: dict[tuple[str, int], bytes] = {}
@@ -99,8 +101,8 @@ class StateLog:
         return self.newest is not None
 
     def register(self, table: WritableTable) -> None:
-        """Add a table, which `finish` writes; tables are written in this order."""
-        self._tables[table.name] = table
+        """Add a table, which `finish` writes."""
+        self.tables[table.name] = table
 
     def numbers(self, owner: str, names: Sequence[str]) -> list[int] | None:
         """Return the saved numbers of an owner, by name; None if the log has no state.
@@ -110,7 +112,7 @@ class StateLog:
         StateCorruptedError
             If one is missing: the state is of another operator.
         """
-        saved = self._numbers.get(owner)
+        saved = self.saved_numbers.get(owner)
         if saved is None and not self.has_state:
             return None
         missing = [name for name in names if saved is None or name not in saved]
@@ -121,11 +123,11 @@ class StateLog:
 
     def all_numbers(self, owner: str) -> dict[str, int]:
         """Return all saved numbers of an owner, by name; empty if it has none."""
-        return dict(self._numbers.get(owner, {}))
+        return dict(self.saved_numbers.get(owner, {}))
 
     def set_numbers(self, owner: str, numbers: Mapping[str, int]) -> None:
         """Replace the saved numbers of an owner."""
-        self._numbers[owner] = {name: int(number) for name, number in numbers.items()}
+        self.saved_numbers[owner] = {name: int(number) for name, number in numbers.items()}
 
     def runs(self, table: str) -> list[Run]:
         """Return the live runs of a table, from the oldest on."""
@@ -146,10 +148,12 @@ class StateLog:
 
     def drop(self, run: Run) -> None:
         """Delete a run."""
+        del self._segment_of(run)[run.table]
+
+    def _segment_of(self, run: Run) -> Segment:
         for segment in self._segments:
             if segment.get(run.table) is run:
-                del segment[run.table]
-                return
+                return segment
         raise ValueError(f"there is no such run of {run.table}")
 
     def update_run(
@@ -161,11 +165,8 @@ class StateLog:
             live_from=run.live_from if live_from is None else live_from,
             consumed=run.consumed if consumed is None else consumed,
         )
-        for segment in self._segments:
-            if segment.get(run.table) is run:
-                segment[run.table] = changed
-                return changed
-        raise ValueError(f"there is no such run of {run.table}")
+        self._segment_of(run)[run.table] = changed
+        return changed
 
     # ---- reading
 
@@ -339,20 +340,20 @@ class StateLog:
         ------
         OSError
         """
-        for table in self._tables.values():
+        for table in self.tables.values():
             table.before_finish()
-        new_bytes = sum(table.new_bytes for table in self._tables.values())
+        new_bytes = sum(table.new_bytes for table in self.tables.values())
         before = self._manifest
         segments = [each for each in self._segments if each]
-        is_same = segments == [*before.segments] and self._numbers == before.numbers
+        is_same = segments == [*before.segments] and self.saved_numbers == before.numbers
         if not new_bytes and is_same:
             return self.newest
         began = time.perf_counter_ns()
-        latest = Manifest(segments, before.sizes, self._numbers)
-        file = StateFileWriter(name, self._tables, latest, segments, new_bytes)
+        latest = Manifest(segments, before.sizes, self.saved_numbers)
+        file = StateFileWriter(name, self.tables, latest, segments, new_bytes)
         self.files.write(name, file.parts())
         self.waited_ns += time.perf_counter_ns() - began
-        for table in self._tables.values():
+        for table in self.tables.values():
             table.note_written()
         self._manifest, self.newest = file.manifest, name
         self._segments = [dict(each) for each in self._manifest.segments]
@@ -360,16 +361,6 @@ class StateLog:
         self._stored_schemas.clear()
         self._small.clear()
         return name
-
-    @property
-    def tables(self) -> Mapping[str, WritableTable]:
-        """The registered tables, by name."""
-        return self._tables
-
-    @property
-    def saved_numbers(self) -> Mapping[str, Mapping[str, int]]:
-        """Numbers, by owner and name."""
-        return self._numbers
 
 
 def _neighbours(blocks: Ints) -> tuple[Ints, Ints]:

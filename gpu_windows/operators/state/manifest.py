@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from gpu_windows.errors import StateCorruptedError, StateVersionError
@@ -110,9 +110,8 @@ def missing_file(name: str) -> StateCorruptedError:
 
 
 def _to_list(run: Run, files: Mapping[str, int]) -> list[Any]:
-    numbers = (run.begin, run.filters, run.index, run.end, run.rows, run.markers)
-    times = (run.min_time, run.max_time, run.live_from)
-    return [run.table, files[run.file], *numbers, *times, run.consumed]
+    table, file, *numbers = astuple(run)
+    return [table, files[file], *numbers]
 
 
 def _from_list(record: Sequence[Any], names: Sequence[str]) -> Run:

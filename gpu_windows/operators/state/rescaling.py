@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.buffer_spec import KeyColumns
+from gpu_windows.operators.state.entries import lists_of
 
 Ints = NDArray[np.int64]
 
@@ -67,8 +68,5 @@ def _add(column: pa.ChunkedArray, offset: int) -> pa.ChunkedArray:
         return pc.add(column, offset)
     lists = column.combine_chunks()
     lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
-    values = pc.add(lists.flatten(), offset)
-    begins = np.concatenate(
-        [np.zeros(1, np.int64), np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False))]
-    )
-    return pa.chunked_array([pa.LargeListArray.from_arrays(pa.array(begins), values)])
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    return pa.chunked_array([lists_of(lengths, pc.add(lists.flatten(), offset))])

@@ -121,13 +121,7 @@ class RowBuffer(LogTable):
             consumed.append(selected)
             if changed.consumed == changed.rows:
                 self.log.drop(changed)
-        left = []
-        for rows in self._new:
-            flags = wanted(rows)
-            consumed.append(rows.filter(pa.array(flags)))
-            left.append(rows.filter(pa.array(~flags)))
-        self._new = [rows for rows in left if len(rows)]
-        return _concat([rows for rows in consumed if len(rows)])
+        return _concat([rows for rows in consumed if len(rows)] + self._take_new(wanted))
 
     def _find_stored(
         self, prefixes: Ints, first: Ints, last: Ints
@@ -166,9 +160,12 @@ class RowBuffer(LogTable):
         found = self.find(np.zeros(1, np.int64), *bounds)
         if found is None:
             return None
-        times = self.spec.times(found)
-        rows = found.filter(pa.array((times >= first) & (times <= last)))
+        rows = self._filter_times(found, first, last)
         return rows if len(rows) else None
+
+    def _filter_times(self, rows: pa.Table, first: int, last: int) -> pa.Table:
+        times = self.spec.times(rows)
+        return rows.filter(pa.array((times >= first) & (times <= last)))
 
     def bytes_between(self, first: int, last: int) -> int:
         """Return about how many bytes in memory the rows from one time to another have."""
@@ -187,8 +184,7 @@ class RowBuffer(LogTable):
         """
 
         def select_from(rows: pa.Table) -> pa.Table:
-            times = self.spec.times(rows)
-            rows = rows.filter(pa.array((times >= first) & (times <= last)))
+            rows = self._filter_times(rows, first, last)
             return rows.filter(pa.array(select(rows))) if len(rows) else rows
 
         found, due = [], [*self._blocks_between(first, last)]
@@ -219,7 +215,7 @@ class RowBuffer(LogTable):
         begins = np.sort(np.concatenate([np.empty(0, np.int64), *due]))
         steps = begins[_DUE_BLOCKS::_DUE_BLOCKS]
         for step in [*np.unique(steps[steps < until]).tolist(), until]:
-            rows = _concat([*self._take_due_stored(step), *self._take_new(step)])
+            rows = _concat([*self._take_due_stored(step), *self._take_new(self._are_due(step))])
             if rows is not None:
                 yield rows
 
@@ -242,15 +238,18 @@ class RowBuffer(LogTable):
                 self.log.update_run(run, live_from=later)
         return found
 
-    def _take_new(self, until: int) -> list[pa.Table]:
-        """Remove the unflushed rows up to a time, and return them."""
-        due, left = [], []
+    def _are_due(self, until: int) -> Callable[[pa.Table], Flags]:
+        return lambda rows: self.spec.times(rows) <= until
+
+    def _take_new(self, wanted: Callable[[pa.Table], Flags]) -> list[pa.Table]:
+        """Remove the wanted ones of the unflushed rows, and return them."""
+        taken, left = [], []
         for rows in self._new:
-            is_due = self.spec.times(rows) <= until
-            due.append(rows.filter(pa.array(is_due)))
-            left.append(rows.filter(pa.array(~is_due)))
+            flags = wanted(rows)
+            taken.append(rows.filter(pa.array(flags)))
+            left.append(rows.filter(pa.array(~flags)))
         self._new = [rows for rows in left if len(rows)]
-        return [rows for rows in due if len(rows)]
+        return [rows for rows in taken if len(rows)]
 
     def forget(self, until: int) -> None:
         """Expire the rows up to a time; runs that have no others are deleted unread."""
@@ -259,8 +258,7 @@ class RowBuffer(LogTable):
                 self.log.drop(run)
             elif run.live_from <= until:
                 self.log.update_run(run, live_from=self._first_after(run, until))
-        if self._new:
-            self._take_new(until)
+        self._take_new(self._are_due(until))
 
     def _first_after(self, run: Run, until: int) -> int:
         """Return a lower bound of the times of a run's rows after a time.

@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.columns.numeric import one_chunk, to_numeric
+from gpu_windows.operators.columns.stored_keys import codes_of_entries, columns_of_keys
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
-from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.keyed_table import TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.top.top_rows import SlotRows, TopRows
 from gpu_windows.planning.kinds.top import TopPlan
@@ -66,13 +66,10 @@ class StoredTop:
         if found is None:
             return
         table = found.table
-        names = (name for name in table.column_names if name.startswith("key"))
-        codes = self._keys.encode([table.column(name) for name in names])
-        lists = one_chunk(table.column(LISTS))
-        lengths = to_numeric(lists.value_lengths()).values
+        codes = codes_of_entries(self._keys, table)
+        lengths, rows = found.list_lengths, found.listed_rows
         begins = np.cumsum(lengths) - lengths
-        assert found.rows is not None, "a stored key has rows"
-        rows = found.rows.take(lists.flatten())
+        assert rows is not None, "a stored key has rows"
         slots = np.arange(len(rows)) - np.repeat(begins, lengths) + 1
         self._grow()
         self._until[codes] = table.column(TIMERS[1]).to_numpy()
@@ -91,10 +88,8 @@ class StoredTop:
         codes = first.codes[begins]
         lengths = np.diff(np.append(begins, len(first)))
         columns: dict[str, Any] = {
-            **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
+            **columns_of_keys(self._keys, codes),
             LISTS: lists_of(lengths),
-            HASH: pa.array(self._keys.hashes()[codes]),
-            TIMERS[0]: pa.array(np.full(len(codes), LONG_MAX)),
             TIMERS[1]: pa.array(self._until[codes]),
         }
         self._table.save(Entries(pa.table(columns), first.table))

@@ -35,15 +35,13 @@ class RemoteFiles(MemoryFiles):
         Ranges that were read and not asked for before.
     """
 
+    is_remote = True
+
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         super().__init__(files)
         self._at_hand: dict[str, set[int]] = {}
         self.rounds = 0
         self.alone: list[tuple[str, int, int]] = []
-
-    @property
-    def is_remote(self) -> bool:
-        return True
 
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         is_new = False
