@@ -20,7 +20,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import gather_batches
-from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
+from gpu_windows.operators.slices.preaggregation import OnTimePreaggregation
 from gpu_windows.planning.kinds.select import SelectPlan
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import Plan, is_plan_of

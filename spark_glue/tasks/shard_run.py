@@ -29,8 +29,7 @@ from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.numeric import sortable
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import gather_batches, rows_per_call
-from gpu_windows.operators.slices.on_time_preaggregation import are_partials
-from gpu_windows.operators.slices.preaggregation import split_counts
+from gpu_windows.operators.slices.preaggregation import are_partials, split_counts
 from gpu_windows.operators.state.large_strings import naming_overflow
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window import WindowQuery

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator, restore_operator
-from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
+from gpu_windows.operators.slices.preaggregation import OnTimePreaggregation
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan

@@ -134,7 +134,7 @@ def test_streaming_runner_agrees_with_flink_on_a_sample() -> None:
 
 
 def test_streaming_runner_shuffles_rows_and_then_partials(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gpu_windows.operators.slices.on_time_preaggregation import are_partials
+    from gpu_windows.operators.slices.preaggregation import are_partials
     from tests.conformance import streaming
 
     sent: list[bool] = []

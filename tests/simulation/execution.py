@@ -15,7 +15,7 @@ import pytest
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.joins import pairs as join_pairs
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation
+from gpu_windows.operators.slices.preaggregation import OnTimePreaggregation
 from gpu_windows.operators.state import (
     keyed_table,
     log,

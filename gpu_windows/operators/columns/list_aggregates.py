@@ -77,9 +77,7 @@ def _collect_list(_: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints
 
 
 def _count_distinct(_: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints) -> pa.Array:
-    codes = encoder_for(values.type).encode(values)
-    width = int(codes.max(initial=0)) + 1
-    found = np.unique(lists * width + codes) // width
+    _, found = _once(values, lists)
     return pa.array(np.bincount(found, minlength=len(counts)).astype(np.int64))
 
 

@@ -83,7 +83,7 @@ class Windows:
     def __init__(self, gaps: Gaps, index: Ints, within: Ints) -> None:
         self.is_filled = within < gaps.lengths[index]
         self.numbers = np.where(self.is_filled, gaps.first[index] + within, gaps.numbers[index])
-        self._gaps, self._index = gaps, index
+        self._gaps, self._index, self._within = gaps, index, within
 
     def __len__(self) -> int:
         return len(self._index)
@@ -115,7 +115,4 @@ class Windows:
 
     def take(self, order: Ints) -> Windows:
         """Return the windows in another order."""
-        windows = object.__new__(Windows)
-        windows.is_filled, windows.numbers = self.is_filled[order], self.numbers[order]
-        windows._gaps, windows._index = self._gaps, self._index[order]
-        return windows
+        return Windows(self._gaps, self._index[order], self._within[order])

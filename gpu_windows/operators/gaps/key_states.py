@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -128,12 +127,12 @@ class StoredKeyStates:
         states, codes = self._states, self._states.known_codes
         has_values = states.value_at[codes] != NONE
         index = pa.array(states.value_at[codes], mask=~has_values)
-        values = states.values.take(index) if len(states.values) else None
+        values = states.values.take(index)
         columns: dict[str, Any] = {
             **columns_of_keys(states.keys, codes),
             _EMITTED: states.emitted[codes],
             _WITH_ROWS: states.with_rows[codes],
-            **_value_columns(values, states.values.schema, len(codes)),
+            **{_value(i): one_chunk(each) for i, each in enumerate(values.columns[:-1])},
             TIMERS[0]: timers,
         }
         self.table.save(Entries(pa.table(columns)))
@@ -142,13 +141,3 @@ class StoredKeyStates:
 def _value(index: int) -> str:
     """Return the name of a column of carried values."""
     return f"value{index}"
-
-
-def _value_columns(
-    values: pa.Table | None, schema: pa.Schema, length: int
-) -> dict[str, pa.Array | pa.ChunkedArray]:
-    """Return the columns of carried values of entries."""
-    carried: Sequence[pa.Field] = [*schema][:-1]
-    if values is None:
-        return {_value(i): pa.nulls(length, field.type) for i, field in enumerate(carried)}
-    return {_value(i): one_chunk(values.column(i)) for i in range(len(carried))}

@@ -18,9 +18,8 @@ from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.counters import Counters, Rejected, rejected_rows
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.slices.count_table import CountTable
+from gpu_windows.operators.slices.count_table import CountTable, StoredCounts
 from gpu_windows.operators.slices.firing import FiringOperator, Lengths
-from gpu_windows.operators.slices.stored_counts import StoredCounts
 from gpu_windows.operators.slices.table import Entries, grid_of
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window_plan import WindowPlan

@@ -31,8 +31,7 @@ from gpu_windows.operators.state.entries import (
     unify_parts,
 )
 from gpu_windows.operators.state.hashes import among, distinct, union, without
-from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.log_table import LogTable
+from gpu_windows.operators.state.log import LogTable, StateLog
 from gpu_windows.operators.state.runs import Block, Run
 from gpu_windows.operators.state.schemas import NOTHING
 from gpu_windows.operators.state.stored_entries import StoredEntries

@@ -156,17 +156,9 @@ class StateLog:
                 return segment
         raise ValueError(f"there is no such run of {run.table}")
 
-    def update_run(
-        self, run: Run, *, live_from: int | None = None, consumed: int | None = None
-    ) -> Run:
-        """Record that rows of a run have expired or were consumed; return the updated run."""
-        changed = replace(
-            run,
-            live_from=run.live_from if live_from is None else live_from,
-            consumed=run.consumed if consumed is None else consumed,
-        )
+    def update_run(self, run: Run, changed: Run) -> None:
+        """Record that rows of a run have expired or were consumed."""
         self._segment_of(run)[run.table] = changed
-        return changed
 
     # ---- reading
 
@@ -361,6 +353,19 @@ class StateLog:
         self._stored_schemas.clear()
         self._small.clear()
         return name
+
+
+class LogTable(WritableTable):
+    """Base class of the tables of a log: it reads its runs from the log that writes it."""
+
+    def __init__(self, log: StateLog, name: str) -> None:
+        self.log, self.name = log, name
+        log.register(self)
+
+    @property
+    def runs(self) -> list[Run]:
+        """Its live runs, oldest first."""
+        return self.log.runs(self.name)
 
 
 def _neighbours(blocks: Ints) -> tuple[Ints, Ints]:

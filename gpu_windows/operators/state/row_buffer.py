@@ -13,6 +13,7 @@ need, and rows of sessions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +22,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators.state.block_index import BlockIndex
 from gpu_windows.operators.state.buffer_spec import BufferSpec
 from gpu_windows.operators.state.large_strings import take_rows
-from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.log_table import LogTable
+from gpu_windows.operators.state.log import LogTable, StateLog
 from gpu_windows.operators.state.merge_input import MergeInput
 from gpu_windows.operators.state.runs import Block, Run
 from gpu_windows.operators.state.schemas import NOTHING, add_missing, concat_rows
@@ -117,7 +117,8 @@ class RowBuffer(LogTable):
         consumed = []
         for run, rows in [*self._find_stored(prefixes, first, last)]:
             selected = rows.filter(pa.array(wanted(rows)))
-            changed = self.log.update_run(run, consumed=run.consumed + len(selected))
+            changed = replace(run, consumed=run.consumed + len(selected))
+            self.log.update_run(run, changed)
             consumed.append(selected)
             if changed.consumed == changed.rows:
                 self.log.drop(changed)
@@ -235,7 +236,7 @@ class RowBuffer(LogTable):
             if run.max_time <= until:
                 self.log.drop(run)
             else:
-                self.log.update_run(run, live_from=later)
+                self.log.update_run(run, replace(run, live_from=later))
         return found
 
     def _are_due(self, until: int) -> Callable[[pa.Table], Flags]:
@@ -257,7 +258,8 @@ class RowBuffer(LogTable):
             if run.max_time <= until:
                 self.log.drop(run)
             elif run.live_from <= until:
-                self.log.update_run(run, live_from=self._first_after(run, until))
+                later = self._first_after(run, until)
+                self.log.update_run(run, replace(run, live_from=later))
         self._take_new(self._are_due(until))
 
     def _first_after(self, run: Run, until: int) -> int:

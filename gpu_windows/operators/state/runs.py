@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.state.block_index import BlockIndex
 from gpu_windows.operators.state.frames import pack_batches
-from gpu_windows.operators.state.key_filters import build_filter
+from gpu_windows.operators.state.hashes import build_filter
 from gpu_windows.operators.state.schemas import conform, unify_schemas
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -118,7 +118,7 @@ class RunWriter:
         self._schemas: tuple[pa.Schema, ...] = ()
         self._rows = self._markers = 0
         self._min_time, self._max_time = LONG_MAX, LONG_MIN
-        self._offsets = (begin, begin, begin)
+        self._run: Run | None = None
 
     def parts(self) -> Iterator[bytes]:
         """Yield the bytes of the run; none if there are no blocks."""
@@ -143,7 +143,19 @@ class RunWriter:
         frame = index.to_frame()
         yield frame
         begin = filters + sum(map(len, bits))
-        self._offsets = (filters, begin, begin + len(frame))
+        self._run = Run(
+            table=self._table,
+            file=self._file,
+            begin=self._begin,
+            filters=filters,
+            index=begin,
+            end=begin + len(frame),
+            rows=self._rows,
+            markers=self._markers,
+            min_time=self._min_time,
+            max_time=self._max_time,
+            live_from=self._min_time,
+        )
 
     @staticmethod
     def _as_first(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -160,10 +172,8 @@ class RunWriter:
         self._prefixes.append((block.prefix, block.time))
         self._rows += block.rows
         self._markers += block.markers
-        self._min_time, self._max_time = (
-            min(self._min_time, block.min_time),
-            max(self._max_time, block.max_time),
-        )
+        self._min_time = min(self._min_time, block.min_time)
+        self._max_time = max(self._max_time, block.max_time)
         if len(block.keys):
             self._keys.append(block.keys)
 
@@ -174,19 +184,4 @@ class RunWriter:
 
     def run(self, consumed: int = 0) -> Run | None:
         """Return the written run; None if there were no blocks. ``consumed``: see `Run`."""
-        if not self._sizes:
-            return None
-        return Run(
-            table=self._table,
-            file=self._file,
-            begin=self._begin,
-            filters=self._offsets[0],
-            index=self._offsets[1],
-            end=self._offsets[2],
-            rows=self._rows,
-            markers=self._markers,
-            min_time=self._min_time,
-            max_time=self._max_time,
-            live_from=self._min_time,
-            consumed=consumed,
-        )
+        return None if self._run is None else replace(self._run, consumed=consumed)

@@ -16,8 +16,15 @@ from gpu_windows.operators.state.entries import (
     RunContents,
     hashes_of,
 )
-from gpu_windows.operators.state.hashes import among, distinct, part_of, union, without
-from gpu_windows.operators.state.key_filters import is_worth_reading, select_possible
+from gpu_windows.operators.state.hashes import (
+    among,
+    distinct,
+    is_worth_reading,
+    part_of,
+    select_possible,
+    union,
+    without,
+)
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.runs import Run
 from gpu_windows.rules import LONG_MAX, LONG_MIN

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.state.buffer_spec import KeyColumns
-from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.state.log_table import LogTable
+from gpu_windows.operators.state.log import LogTable, StateLog
 from gpu_windows.operators.state.runs import Block, Run
 from gpu_windows.operators.state.schemas import concat_rows
 

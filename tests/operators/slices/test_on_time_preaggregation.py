@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from gpu_windows.errors import LatePartialError
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.slices.on_time_preaggregation import OnTimePreaggregation, are_partials
-from gpu_windows.operators.slices.preaggregation import split_counts
+from gpu_windows.operators.slices.preaggregation import (
+    OnTimePreaggregation,
+    are_partials,
+    split_counts,
+)
 from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.planner import plan

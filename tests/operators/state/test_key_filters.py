@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.operators.state import key_filters
-from gpu_windows.operators.state.key_filters import build_filter, is_worth_reading, select_possible
+from gpu_windows.operators.state import hashes
+from gpu_windows.operators.state.hashes import build_filter, is_worth_reading, select_possible
 from tests.examples import examples
 
 Ints = NDArray[np.int64]
 
 
-def hashes(rng: np.random.Generator, count: int) -> Ints:
+def random_hashes(rng: np.random.Generator, count: int) -> Ints:
     """Return some that one shard of sixteen has: their lower bits are the same."""
     return np.unique(rng.integers(-(2**63), 2**63, count) & ~np.int64(15))
 
@@ -36,7 +36,7 @@ def possible(parts: list[bytes], keys: Ints) -> list[int]:
 )
 def test_a_key_that_was_put_in_is_possible(mine: set[int], others: set[int], of_part: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_filters, "_KEYS", of_part)
+        patch.setattr(hashes, "_KEYS", of_part)
         parts = build_filter(np.array(sorted(mine), np.int64))
         found = possible(parts, np.array(sorted(mine | others), np.int64))
     assert mine <= set(found) <= mine | others
@@ -46,10 +46,10 @@ def test_a_key_that_was_put_in_is_possible(mine: set[int], others: set[int], of_
 @pytest.mark.parametrize("count", [1_000, 5_000, 50_000])
 def test_one_in_twenty_of_other_keys_is_possible(count: int) -> None:
     rng = np.random.default_rng(count)
-    keys = hashes(rng, count)
+    keys = random_hashes(rng, count)
     parts = build_filter(keys)
     assert possible(parts, keys) == keys.tolist()
-    others = np.setdiff1d(hashes(rng, 20_000), keys)
+    others = np.setdiff1d(random_hashes(rng, 20_000), keys)
     taken = possible(parts, others)
     assert set(taken) <= set(others.tolist())
     assert 0.02 * len(others) < len(taken) < 0.08 * len(others)
@@ -57,7 +57,7 @@ def test_one_in_twenty_of_other_keys_is_possible(count: int) -> None:
 
 
 def test_a_filter_is_read_where_it_costs_less_than_blocks() -> None:
-    keys = hashes(np.random.default_rng(3), 4 * key_filters._KEYS)
+    keys = random_hashes(np.random.default_rng(3), 4 * hashes._KEYS)
     parts = len(build_filter(keys))
     assert parts == 4
     few = keys[: 8 * 16]

@@ -12,7 +12,7 @@ import pytest
 
 from gpu_windows.errors import StateCorruptedError, StateVersionError
 from gpu_windows.operators.state import (
-    key_filters,
+    hashes,
     keyed_table,
     manifest,
     row_buffer,
@@ -235,7 +235,7 @@ def test_damage_to_any_byte_never_gives_other_state(
         (keyed_table, "_BLOCK_BYTES", 200),
         (row_buffer, "_BLOCK_BYTES", 60),
         (runs, "_MIN_FILTERED", 2),
-        (key_filters, "_BLOCKS", 1),
+        (hashes, "_BLOCKS", 1),
         (manifest, "_TAIL", 24),
     ):
         monkeypatch.setattr(module, name, value)

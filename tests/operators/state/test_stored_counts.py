@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator, restore_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.slices.stored_counts import COUNTED
+from gpu_windows.operators.slices.count_table import COUNTED
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.planning.plan import ARRIVAL, Strategy

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from gpu_windows.operators.state import (
-    key_filters,
+    hashes,
     keyed_table,
     log,
     manifest,
@@ -32,8 +32,8 @@ _VALUES: tuple[tuple[ModuleType, str, tuple[int, ...]], ...] = (
     (row_buffer, "_DUE_BLOCKS", (1, 2, 2_000)),
     (merge_input, "_PART_BYTES", (1, 1_000, 1 << 23)),
     (runs, "_MIN_FILTERED", (1, 2, 16)),
-    (key_filters, "_BLOCKS", (1, 4)),
-    (key_filters, "_KEYS", (1, 4, 16_384)),
+    (hashes, "_BLOCKS", (1, 4)),
+    (hashes, "_KEYS", (1, 4, 16_384)),
     (log, "_SMALL_RUN", (1, 1 << 15)),
     (manifest, "_TAIL", (24, 1 << 13)),
     (state_file_writer, "MERGE_FANIN", (2, 3, 8)),
