@@ -132,11 +132,11 @@ def _sessions(plan: WindowPlan, kernels: MakeKernels, **options: bool) -> Operat
     return SessionsOperator(plan, kernels(), **options)
 
 
-def _counts(plan: WindowPlan, kernels: MakeKernels, **options: bool) -> Operator:
-    """Build the operator of count windows."""
+def _counts(plan: WindowPlan, kernels: MakeKernels, *, trace: bool, **_options: bool) -> Operator:
+    """Build the operator of count windows, whose results always come in order of firing."""
     from gpu_windows.operators.slices.counts import CountsOperator
 
-    return CountsOperator(plan, kernels(), **options)
+    return CountsOperator(plan, kernels(), trace=trace)
 
 
 def _buffer(plan: WindowPlan, kernels: MakeKernels, **options: bool) -> Operator:

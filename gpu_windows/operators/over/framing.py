@@ -97,19 +97,16 @@ class Framing:
         dict of (Frame, Partial) to State
             Partials of the selected rows, in their order.
         """
-
-        def work(backend: Backend, each: Map) -> dict[tuple[Frame, Partial], State]:
-            return _Work(self, backend, each, rows).states(self._frames, selected)
-
-        return self._kernels.run(len(rows), work)
+        return self._kernels.run(
+            len(rows),
+            lambda backend, each: _Work(self, backend, each, rows).states(self._frames, selected),
+        )
 
     def totals(self, rows: FramedRows) -> tuple[Ints, dict[Partial, State]]:
         """Return the keys of rows, each once, and the partials over all rows of each."""
-
-        def work(backend: Backend, each: Map) -> tuple[Ints, dict[Partial, State]]:
-            return _Work(self, backend, each, rows).totals()
-
-        return self._kernels.run(len(rows), work)
+        return self._kernels.run(
+            len(rows), lambda backend, each: _Work(self, backend, each, rows).totals()
+        )
 
 
 class _Work:

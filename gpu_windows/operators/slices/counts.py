@@ -43,21 +43,11 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
     kernels : Kernels
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
-    in_order : bool
-        No effect: results always come in order of firing.
     """
 
     _table: CountTable
 
-    def __init__(
-        self,
-        plan: WindowPlan,
-        kernels: Kernels,
-        *,
-        trace: bool = False,
-        in_order: bool = True,
-    ) -> None:
-        del in_order  # results always are
+    def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False) -> None:
         super().__init__(plan, kernels, CountTable(plan, kernels), trace=trace)
         self._grid = grid_of(plan)
         self._seen = 0  # rows
