@@ -29,7 +29,7 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.kinds.window import WINDOW_END, WINDOW_START
 from gpu_windows.planning.kinds.window_plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.vocabulary.gap_filling import MAX_GAP_WINDOWS, GapFilling, GivenKeys
+from gpu_windows.vocabulary.gap_filling import MAX_GAP_WINDOWS, GapFilling
 from gpu_windows.vocabulary.windows import SlicedAssigner
 
 Ints = NDArray[np.int64]
@@ -197,13 +197,11 @@ class GapsOperator(StatefulOperator[StoredKeyStates], MergesPartials, TakesKeys)
         """Return the last window to fill after windows with rows."""
         given, until = self._filling.given, self._filling.until
         if given is not None:
-            return np.full(len(with_rows), self._last_given(given))
+            last = LONG_MAX if given.end is None else self._numbers.last_ended(given.end - 1)
+            return np.full(len(with_rows), last)
         if until is None:
             return np.full(len(with_rows), LONG_MAX)
         return self._numbers.last_within(with_rows, until)
-
-    def _last_given(self, given: GivenKeys) -> int:
-        return LONG_MAX if given.end is None else self._numbers.last_ended(given.end - 1)
 
     def _note_rows(self, gaps: Gaps, is_last: NDArray[np.bool_], results: pa.Table) -> None:
         """Store the last windows with rows of keys."""

@@ -99,13 +99,8 @@ class Preaggregation:
         self._seen += self._count(self._table.add_rows(table, LONG_MIN))
         if not self._tried and self._seen >= _TRIAL_ROWS:
             self._try()
-        if self._is_full:
+        if not self._aggregating or self._table.entry_count > self._max_entries:
             yield from self._flush()
-
-    @property
-    def _is_full(self) -> bool:
-        """Whether to send the buffered partials on."""
-        return not self._aggregating or self._table.entry_count > self._max_entries
 
     def _try(self) -> None:
         """Decide by the rows so far whether aggregating, and merging partials, pays off."""

@@ -95,11 +95,6 @@ class StateLog:
 
     # ---- tables and numbers
 
-    @property
-    def has_state(self) -> bool:
-        """Whether something was ever saved."""
-        return self.newest is not None
-
     def register(self, table: WritableTable) -> None:
         """Add a table, which `finish` writes."""
         self.tables[table.name] = table
@@ -113,7 +108,7 @@ class StateLog:
             If one is missing: the state is of another operator.
         """
         saved = self.saved_numbers.get(owner)
-        if saved is None and not self.has_state:
+        if saved is None and self.newest is None:
             return None
         missing = [name for name in names if saved is None or name not in saved]
         if saved is None or missing:

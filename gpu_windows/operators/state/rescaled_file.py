@@ -72,15 +72,10 @@ def _merge_numbers(sources: Sequence[StateLog]) -> dict[str, dict[str, int]]:
                 if counted is not None:
                     own[number_name] = own.get(number_name, 0) + counted[number_name]
                 elif number_name.startswith(NEXT):
-                    own[number_name] = total_numbers(sources)
+                    own[number_name] = sum(map(count_numbers, sources))  # each shard's shifted
                 else:
                     own[number_name] = max(own.get(number_name, number), number)
     return merged
-
-
-def total_numbers(sources: Sequence[StateLog]) -> int:
-    """Return the next number of rows after those of some shards, each shard's shifted."""
-    return sum(map(count_numbers, sources))
 
 
 def count_numbers(source: StateLog) -> int:
