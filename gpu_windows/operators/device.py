@@ -118,7 +118,7 @@ class Kernels:
         self._calls = {"cpu": 0, "cuda": 0}
         self._fallbacks = 0
         #: Rows that are tried in one call, by what it is for, once more have run out of memory.
-        self._most_rows = {"batch": LONG_MAX, "prepare": LONG_MAX}
+        self._max_rows = {"batch": LONG_MAX, "prepare": LONG_MAX}
 
     def run(self, rows: int, work: Callable[[Backend, Map], T]) -> T:
         """Call ``work`` with a back end for ``rows`` rows; on the CPU if memory runs out.
@@ -203,12 +203,12 @@ class Kernels:
         if self._gave_up or rows <= _MIN_HALVED_ROWS:
             yield run_small(piece, work)
             return
-        if rows <= self._most_rows[purpose]:
+        if rows <= self._max_rows[purpose]:
             done = self._try(rows, lambda backend: work(backend, piece))
             if done is not None:
                 yield done.result
                 return
-            self._most_rows[purpose] = -(-rows // 2)
+            self._max_rows[purpose] = -(-rows // 2)
         middle = rows // 2
         for half in (piece.slice(0, middle), piece.slice(middle, rows - middle)):
             yield from self._run_halving(half, work, purpose, run_small)

@@ -15,7 +15,7 @@ _KEY = re.compile(r"key\d+")
 
 
 def columns_of_keys(keys: KeyEncoder, codes: Codes) -> dict[str, pa.Array]:
-    """Return the columns that entries of keys need: the keys, their hashes, timers that are none.
+    """Return the columns that entries of keys need: the keys, their hashes, no timers.
 
     Parameters
     ----------

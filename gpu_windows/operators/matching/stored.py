@@ -71,8 +71,8 @@ class StoredMatches:
         if found is None:
             return
         table = found.table
-        codes, listed = codes_of_entries(self._keys, table), found.listed_rows
-        rows = self._nothing.rows if listed is None else listed
+        codes, all_rows = codes_of_entries(self._keys, table), found.listed_rows
+        rows = self._nothing.rows if all_rows is None else all_rows
         of_matches = (one_chunk(table.column(name)) for name in (PARTIALS, COMPLETE))
         (counts, partials), (pending_counts, pending) = map(
             _matches, of_matches, widths(self._settings)

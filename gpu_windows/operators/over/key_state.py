@@ -147,9 +147,9 @@ class KeyStateStore:
         table = found.table
         codes = codes_of_entries(self._keys, table)
         totals = {partial: column.from_table(table) for partial, column in self._columns.items()}
-        rows, listed = self._nothing.rows, found.listed_rows
-        if listed is not None:
-            rows = listed.select(rows.column_names)
+        rows, all_rows = self._nothing.rows, found.listed_rows
+        if all_rows is not None:
+            rows = all_rows.select(rows.column_names)
         last = table.column(_LAST).to_numpy()
         return KeyState(codes, last, totals, rows, np.repeat(codes, found.list_lengths))
 

@@ -99,8 +99,13 @@ class Preaggregation:
         self._seen += self._count(self._table.add_rows(table, LONG_MIN))
         if not self._tried and self._seen >= _TRIAL_ROWS:
             self._try()
-        if not self._aggregating or self._table.entry_count > self._max_entries:
+        if self._is_full:
             yield from self._flush()
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether to send the buffered partials on."""
+        return not self._aggregating or self._table.entry_count > self._max_entries
 
     def _try(self) -> None:
         """Decide by the rows so far whether aggregating, and merging partials, pays off."""
@@ -165,7 +170,7 @@ def with_calls(partials: pa.Table, calls: Counters) -> pa.Table:
 
 
 def _carry_counts(rows: pa.Table, counts: Mapping[int, int]) -> pa.Table:
-    """Return as many rows as there are counts, with these, by code, for `split_counts`."""
+    """Return rows with a count each, given by code, for `split_counts`."""
     columns = {SLICE: [UNUSED + code for code in counts], ROWS_COLUMN: [*counts.values()]}
     for name, values in columns.items():
         place = rows.schema.get_field_index(name)

@@ -244,13 +244,13 @@ class RowBuffer(LogTable):
 
     def _take_new(self, wanted: Callable[[pa.Table], Flags]) -> list[pa.Table]:
         """Remove the wanted ones of the unflushed rows, and return them."""
-        taken, left = [], []
+        consumed, left = [], []
         for rows in self._new:
             flags = wanted(rows)
-            taken.append(rows.filter(pa.array(flags)))
+            consumed.append(rows.filter(pa.array(flags)))
             left.append(rows.filter(pa.array(~flags)))
         self._new = [rows for rows in left if len(rows)]
-        return [rows for rows in taken if len(rows)]
+        return [rows for rows in consumed if len(rows)]
 
     def forget(self, until: int) -> None:
         """Expire the rows up to a time; runs that have no others are deleted unread."""
