@@ -34,7 +34,7 @@ class NumericColumn:
     values: NDArray[Any]
     valid: NDArray[np.bool_]
 
-    def filled(self, value: Any) -> NDArray[Any]:
+    def fill_nulls(self, value: Any) -> NDArray[Any]:
         """Return the values, with another one in the place of nulls."""
         return self.values if len(self.valid) == 0 else np.where(self.valid, self.values, value)
 

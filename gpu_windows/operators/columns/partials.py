@@ -220,7 +220,7 @@ class FoldedColumn(PartialColumn):
             values = rules.high_half(values)
         elif self.partial.lift is Lift.LOW:
             values = rules.low_half(values)
-        return (NumericColumn(values, valid).filled(self._identity),)
+        return (NumericColumn(values, valid).fill_nulls(self._identity),)
 
     @property
     def _identity(self) -> Any:
@@ -264,7 +264,7 @@ class FoldedColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the values; a null is the identity."""
-        return (to_numeric(columns[0]).filled(self._identity),)
+        return (to_numeric(columns[0]).fill_nulls(self._identity),)
 
 
 class MomentsColumn(PartialColumn):
@@ -320,7 +320,7 @@ class MomentsColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the four parts; nulls mean nothing was counted."""
-        return tuple(to_numeric(column).filled(0) for column in columns)
+        return tuple(to_numeric(column).fill_nulls(0) for column in columns)
 
 
 def _words_of(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

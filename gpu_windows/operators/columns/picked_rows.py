@@ -140,7 +140,7 @@ class PickedColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read candidates, value, sort columns; null candidates mean no row."""
-        return to_numeric(columns[0]).filled(0), *map(one_chunk, columns[1:])
+        return to_numeric(columns[0]).fill_nulls(0), *map(one_chunk, columns[1:])
 
     def concat(self, states: Sequence[State]) -> State:
         """Concatenate states."""
