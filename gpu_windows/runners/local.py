@@ -148,8 +148,7 @@ def batches_for(planned: Plan, source: pa.Table | RowStream) -> Iterator[pa.Tabl
     for gathered in gather_batches(planned, source):
         table = without_markers(gathered, carrier, marked)
         at = table.schema.get_field_index(time)
-        ticks = table.column(at).cast(pa.int64())  # of microseconds: `Source.convert_time`
-        batch = table.set_column(at, time, ticks)
+        batch = table.set_column(at, time, to_ticks(table.column(at), time))
         if picks:
             arrival = pa.array(np.arange(seen, seen + len(table)))
             batch = batch.append_column(ARRIVAL, arrival)
