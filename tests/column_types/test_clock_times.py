@@ -103,7 +103,7 @@ def test_partials_of_times_on_spark(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", quick(["tumbling", "over", "union", "process"], "tumbling"))
+@pytest.mark.parametrize("name", quick(["tumbling", "over", "union", "process"]))
 def test_scans_on_spark(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     path = written(tmp_path)
     with time_zone(ZONE):

@@ -15,7 +15,7 @@ from tests.simulation import chains
 from tests.simulation.chains import Execution, Rows, tried
 from tests.simulation.stage import Attempt, Stage, Times
 
-QUICK, NIGHTLY = range(40), range(1_000_000, 1_003_000)
+QUICK, NIGHTLY = range(20), range(1_000_000, 1_003_000)
 
 
 def test_stages_give_what_operators_give_that_are_never_cut() -> None:

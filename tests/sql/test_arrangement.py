@@ -173,6 +173,7 @@ def test_streams_are_refused_with_what_to_write(spark: SparkSession) -> None:
     assert ".over()" in gw.sql("SELECT `value` FROM t ORDER BY ts", t=timed).explain()
 
 
+@pytest.mark.thorough
 def test_random_statements_give_what_spark_gives(spark: SparkSession) -> None:
     """Sorted by all columns, so that equal rows do not matter."""
     whole = batches(1, 60)[0]

@@ -113,8 +113,8 @@ ON_SPARK = {
 @pytest.mark.parametrize(
     ("table", "zone", "every"),
     [
-        ("casts", "UTC", 6),
         ("nested", "UTC", 6),
+        pytest.param("casts", "UTC", 6, marks=pytest.mark.thorough),
         *(
             pytest.param(table, zone, 12, marks=pytest.mark.thorough)
             for table, zone in ON_SPARK

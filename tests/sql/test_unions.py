@@ -148,6 +148,7 @@ def test_what_is_refused(case: str) -> None:
     assert (caught.value.line, caught.value.position) == (1, text.index("#") + 1)
 
 
+@pytest.mark.thorough
 def test_unions_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Batch and streaming give what Spark's SQL gives."""
     parts = batches(3, 100)

@@ -21,6 +21,7 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.vocabulary.options import Engine, Options
 from tests.examples import examples
+from tests.lanes import quick
 from tests.operators.slices.count_windows import count_window
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Step, take
@@ -84,7 +85,7 @@ def table_of(parts: list[int]) -> pa.Table:
     return pa.table({**columns, "part": pa.array(parts, pa.int32()), "i": pa.array(parts)})
 
 
-@pytest.mark.parametrize("keys", [1_000, 50_000])
+@pytest.mark.parametrize("keys", quick([1_000, 50_000], 1_000))
 def test_a_call_costs_what_it_touches(keys: int) -> None:
     made, store = planned(100, 10), Counting()
     touched = np.random.default_rng(1).integers(0, keys, (3, 50))

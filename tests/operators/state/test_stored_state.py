@@ -50,6 +50,7 @@ def test_machines_in_many_blocks(made: Query, steps: list[Named]) -> None:
         assert not any(put_away_after_each(planned, steps).values())
 
 
+@pytest.mark.thorough
 def test_a_call_reads_and_writes_the_keys_that_it_touches() -> None:
     made = query(TumblingEventTimeWindows(10), trigger=CountTrigger(100), allowed_lateness=5)
     planned, store = plan(made, bounded=False), Counting()

@@ -15,6 +15,7 @@ from pyspark.sql.types import LongType, StructType
 import gpu_windows as gw
 from gpu_windows.commits.records import Commit, Owner, Part, part_folder
 from gpu_windows.errors import OutputError, QueryError
+from tests.lanes import quick
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,7 +84,7 @@ def stream(spark: SparkSession, path: Path, **options: Any) -> list[int]:
     return sorted(row.v for row in spark.read.schema(SCHEMA).parquet(target).collect())
 
 
-READERS = pytest.mark.parametrize("read", [batch, stream])
+READERS = pytest.mark.parametrize("read", quick([batch, stream], batch))
 
 
 @pytest.mark.parametrize(

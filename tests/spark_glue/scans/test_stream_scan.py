@@ -70,7 +70,7 @@ def test_a_scan_gives_what_a_dataframe_gives(
     assert rows_in(tmp_path) == [len(table) for table in tables]
 
 
-@pytest.mark.parametrize("first", quick(["scan", "frame"], "frame"))
+@pytest.mark.parametrize("first", quick(["scan", "frame"]))
 def test_a_query_goes_on_with_either_reader(
     spark: SparkSession, tmp_path: Path, first: str
 ) -> None:

@@ -80,7 +80,7 @@ NIGHTLY = [
 ]
 
 
-@pytest.mark.parametrize("name", quick(QUERIES, "tumbling", nightly=NIGHTLY))
+@pytest.mark.parametrize("name", quick(QUERIES, nightly=NIGHTLY))
 def test_a_stream(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     root = tmp_path / "ntz"
     with time_zone(ZONE):

@@ -52,6 +52,7 @@ def test_spark_may_forget_a_micro_batch_that_gave_nothing(
     assert run(spark, tmp_path, FIRST, TWO, FIVE, LAST) == {"a": 7, "b": 1}
 
 
+@pytest.mark.thorough
 def test_where_spark_has_forgotten_a_micro_batch_with_results_the_query_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ def results(spark: SparkSession, path: Path, output: str = "result") -> Counter[
     return Counter(map(tuple, gw.read_output(spark, path, output).collect()))
 
 
-@pytest.mark.parametrize("shared", quick([True, False], True, nightly=[False]))
+@pytest.mark.parametrize("shared", quick([True, False], nightly=[False]))
 def test_each_target_has_the_results_that_it_has_alone(
     spark: SparkSession, tmp_path: Path, shared: bool
 ) -> None:
@@ -181,6 +181,7 @@ def test_what_cannot_run_as_one_is_refused(spark: SparkSession, tmp_path: Path) 
     assert not state.exists()
 
 
+@pytest.mark.thorough
 def test_a_target_needs_no_time_that_others_have(spark: SparkSession, tmp_path: Path) -> None:
     """Windows of counts, whose results have no time, and windows of event time."""
     frame = streamed(spark, in_files(tmp_path / "in", 3, 100))

@@ -54,6 +54,7 @@ def rows_of(spark: SparkSession, path: Path) -> Counter[Any]:
     return Counter(map(tuple, gw.read_output(spark, path).collect()))
 
 
+@pytest.mark.thorough
 def test_targets_of_one_stream_are_what_a_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches(4, 200)
     files(tmp_path / "in", tables[:2])
