@@ -280,7 +280,7 @@ def test_streams_run(spark: SparkSession, tmp_path: Path, name: str) -> None:
     assert all(m.details for m in report.measurements)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_result_is_that_of_all_micro_batches(spark: SparkSession, tmp_path: Path) -> None:
     with Resources(SMALL, tmp_path, spark=spark) as resources:
         work = suite.load("stream_tumbling").contestants["spark"](Stage(resources, TUMBLING))
@@ -291,7 +291,7 @@ def test_the_result_is_that_of_all_micro_batches(spark: SparkSession, tmp_path: 
     assert sum(whole["count"].to_pylist()) == rows_that_are_closed(3, 2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpu_windows", "spark"])
 def test_a_last_micro_batch_closes_what_is_left_to_close(
     spark: SparkSession, tmp_path: Path, name: str

@@ -161,7 +161,7 @@ def _counts(result: Result) -> dict[str, int]:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("partials", quick(["auto", "kernels"], nightly=["kernels"]))
 def test_batch_runner_agrees_with_flink(partials: str) -> None:
-    paths = [str(path) for family in (*BOUNDED, *BOUNDED_SQL) for path in _files(family)[::10]]
+    paths = [str(path) for family in (*BOUNDED, *BOUNDED_SQL) for path in _files(family)[::20]]
     some = sorted((GOLDEN / "bounded_kernels_sliding").glob("*.json"))[::4]
     few = sorted((GOLDEN / "bounded_kernels_tumbling").glob("*.json"))[::6]
     wanted = [*paths, *map(str, some), *map(str, few)]
@@ -183,7 +183,7 @@ def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL])
 def test_streaming_runner_agrees_with_flink(family: str) -> None:
-    _streaming(*_files(family)[:: 20 if family in RANDOM else 4])
+    _streaming(*_files(family)[:: 40 if family in RANDOM else 8])
 
 
 @pytest.mark.slow

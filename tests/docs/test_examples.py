@@ -20,6 +20,9 @@ from tests.lanes import quick
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Pages whose code on Spark takes half a minute each; those of the first steps are in CI.
+LONG = [f"docs/{name}.md" for name in ("index", "operations", "process", "sinks")]
+
 
 @pytest.mark.parametrize("name", sorted(setups.PLAIN))
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +42,7 @@ def _compare(figure: Figure, path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", quick(sorted(setups.ON_SPARK), "README.md"))
+@pytest.mark.parametrize("name", quick(sorted(setups.ON_SPARK), "README.md", nightly=LONG))
 def test_examples_run_on_spark(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.docs.on_spark", name]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

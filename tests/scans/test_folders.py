@@ -12,7 +12,7 @@ from tests.examples import examples
 from tests.scans.trial import try_local
 
 
-@examples(60)
+@examples(30)
 @given(st.integers(0, 1 << 20))
 def test_a_folder_is_read_as_it_was_written(seed: int) -> None:
     with TemporaryDirectory() as folder:

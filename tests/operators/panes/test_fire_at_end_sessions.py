@@ -75,7 +75,7 @@ steps = st.lists(
 )
 
 
-@examples(300)
+@examples(120)
 @given(
     st.sampled_from([None, 1, 10, 25]), st.sampled_from(NEEDING_ROWS), st.booleans(), steps,
     st.booleans(),

@@ -299,9 +299,8 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("way", ["worker", "driver"])
+@pytest.mark.parametrize("way", quick(["worker", "driver"], nightly=["driver"]))
 def test_a_process_that_dies(spark: SparkSession, tmp_path: Path, way: str) -> None:
     """A worker in the middle of its file: Spark tries again. The driver, once all is written."""
     path, marker = tmp_path / "out", tmp_path / "marker"

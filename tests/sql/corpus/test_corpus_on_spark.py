@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lanes import quick
 from tests.sql.corpus.levels import MIN_RIGHT, MIN_RIGHT_ON_STREAMS
 from tests.sql.corpus.on_spark import OnSpark
 from tests.sql.corpus.outcomes import INTERNAL, RIGHT, WRONG
@@ -39,8 +40,7 @@ def outcomes(
     return sum(each.result == RIGHT for each in found), wrong
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("streaming", quick([False, True], nightly=[False]))
 def test_a_sample_is_answered_as_by_flink(spark: SparkSession, streaming: bool) -> None:
     right, wrong = outcomes(spark, (TEXTS[name] for name in SAMPLE), streaming=streaming)
     assert not wrong
