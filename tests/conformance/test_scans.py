@@ -79,7 +79,7 @@ def test_scans_on_spark_agree_with_flink_on_a_few(spark: SparkSession, tmp_path:
 @pytest.mark.thorough
 def test_scans_on_spark_agree_with_flink_on_a_sample(spark: SparkSession, tmp_path: Path) -> None:
     runner = ScanRunner(Options(device="cpu"), tmp_path, spark)
-    counts = _judged(_sample(1), runner)
-    assert counts[Status.PASSED] > 20
+    counts = _judged(_sample(2), runner)
+    assert counts[Status.PASSED] > 40
     assert not counts[Status.FAILED]
     assert sum(runner.read_in_tasks) > 10
