@@ -37,7 +37,7 @@ from tests.simulation.stage import Attempt, Shard, Stage, Times, state_folder
 from tests.simulation.trial import try_seed
 
 #: Seeds of the quick test, and of the nightly one.
-QUICK, NIGHTLY = range(80), range(1_000_000, 1_005_000)
+QUICK, NIGHTLY = range(120), range(1_000_000, 1_005_000)
 ROOT = Path(__file__).parents[2]
 #: The rows of shards.
 Rows = dict[int, list[pa.Table]]
