@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import typing
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 import pytest
 
+from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract import groups
 from gpu_windows.kernels.contract.modules import Modules
 
@@ -155,3 +158,35 @@ def test_a_back_end_is_put_together_of_its_modules(package: str) -> None:
     modules = _module(package, "modules").MODULES
     made = {name: value.__name__ for name, value in vars(modules).items()}
     assert made == {name: f"gpu_windows.kernels.{package}.{name}" for name in CONTRACT}
+
+
+def test_a_device_has_each_method_of_memory_of_its_own() -> None:
+    """One that it inherits would work in the memory of the host."""
+    own, host = vars(_module("cuda", "memory").CudaBackend), vars(Backend)
+    alike = {"remembering", "to_device"}  # of the methods that differ
+    methods = {
+        name
+        for name, value in host.items()
+        if inspect.isfunction(value) and not name.startswith("__") and name not in alike
+    }
+    assert methods >= {"to_host", "deliver", "upload", "release", "_move"}
+    assert {name for name in methods if name not in own} == set()
+    assert {name for name in methods if _parameters(own[name]) != _parameters(host[name])} == set()
+
+
+@each_package
+def test_rules_that_kernels_name_are_there(package: str) -> None:
+    """Numba would find a wrong name at the first call of its kernel, and mypy does not."""
+    rules = _module(package, "rules")
+    named = set()
+    for path in Path(str(rules.__file__)).parent.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        named |= {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "rules"
+        }
+    assert len(named) > 20
+    assert {name for name in named if name not in vars(rules)} == set()

@@ -293,7 +293,7 @@ class MomentsColumn(PartialColumn):
         return valid.astype(np.int64), high, low, np.zeros(count)
 
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
-        """Combine the entries of every group (`rules.wide_moments`)."""
+        """Combine the entries of every group (`rules.partials.wide_moments`)."""
         parts = map(backend.to_device, state)
         make = backend.reduce.moments_of if len(state) == 2 else backend.reduce.moments
         return tuple(map(backend.keep, make(groups, *parts)))
@@ -324,7 +324,7 @@ class MomentsColumn(PartialColumn):
 
 
 def _words_of(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Split numbers into two words, exactly: see `rules.words_of`."""
+    """Split numbers into two words, exactly: see `rules.partials.words_of`."""
     if values.dtype != np.int64:
         high = values.astype(np.float64, copy=False)
         return high, np.zeros(len(high))

@@ -23,7 +23,7 @@ from gpu_windows.rules import LONG_MAX
 Ints = NDArray[np.int64]
 
 
-class _TopResults(Operator):
+class _TopBase(Operator):
     """Base of both operators: keys, and results of changes.
 
     Parameters
@@ -64,10 +64,10 @@ class _TopResults(Operator):
         return Emission(none, pa.table({}), Counters(rows=len(batch)))
 
 
-class BoundedTopOperator(_TopResults):
+class BoundedTopOperator(_TopBase):
     """Operator of the first rows of keys on bounded input; it emits them at the end, once.
 
-    Parameters: see `_TopResults`.
+    Parameters: see `_TopBase`.
     """
 
     def __init__(self, plan: TopPlan, *, trace: bool = False) -> None:
@@ -89,10 +89,10 @@ class BoundedTopOperator(_TopResults):
         return {"rows": len(self._rows)}
 
 
-class TopOperator(_TopResults, StatefulOperator[StoredTop]):
+class TopOperator(_TopBase, StatefulOperator[StoredTop]):
     """Operator of the first rows of keys on a stream; it emits changes after each micro-batch.
 
-    Parameters: see `_TopResults`.
+    Parameters: see `_TopBase`.
     """
 
     _clock = 0
