@@ -93,7 +93,7 @@ docs: ## the site of the documentation, in build/site; made in .venv-docs, a war
 	@NO_MKDOCS_2_WARNING=1 $(BOOTSTRAP) --venv .venv-docs --extras docs mkdocs build --strict $(ARGS)
 
 clean: ## remove what was made here, virtual environments included
-	rm -rf .venv .venv-spark-* .venv-sqlglot .venv-neighbours .venv-rapids .venv-docs .bootstrap.log dist build
+	rm -rf .venv .venv-spark-* .venv-sqlglot .venv-neighbours .venv-rapids .venv-docs .venv*.log dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,11 +4,10 @@
 #     .ci/bootstrap.sh [--venv DIR] [--extras NAME,...] [--pin REQUIREMENT] [--java] [--postgres] COMMAND...
 #
 # What is there already costs well under a second and prints nothing. The rest is said in one
-# line each, with the details in .bootstrap.log.
+# line each, with the details beside the environment: .venv.log.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
-log=$root/.bootstrap.log
 venv=.venv extras=dev pin='' needs_java=no wants_postgres=no
 
 say() { printf 'gpu_windows: %s\n' "$*" >&2; }
@@ -142,6 +141,7 @@ while [ $# -gt 0 ]; do
     esac
 done
 
+log=$root/$venv.log # of each environment its own: `make --jobs` runs several of these
 : >"$log"
 mend_link kernels
 mend_link spark_glue
