@@ -6,7 +6,7 @@ They are opened and closed once in a Python worker.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import pyarrow as pa
 
@@ -80,13 +80,6 @@ class Closable:
 class Openable(Closable):
     """A function that may be opened before its first call."""
 
-    #: Whether its class overrides `open` or `close`.
-    needs_open: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls.needs_open = cls.open is not Openable.open or cls.close is not Closable.close
-
     def open(self, context: RuntimeContext) -> None:
         """Get ready, once in a Python worker, before the first call."""
 
@@ -102,3 +95,9 @@ class HasSideOutputs:
 
 class RichFunction(Openable, HasSideOutputs):
     """The declarations of users' functions and evictors, to be overridden."""
+
+
+def opens(part: Openable) -> bool:
+    """Whether a function overrides `open` or `close`, in its class or afterwards."""
+    kind = type(part)
+    return kind.open is not Openable.open or kind.close is not Closable.close

@@ -403,3 +403,43 @@ def test_what_was_opened_is_closed_if_another_one_fails_to_open() -> None:
     with pytest.raises(errors.FunctionFailedError, match=r"in FailsToOpen\.open: .* no model"):
         outputs.result()
     assert function.told == [("k",), "close"]
+
+
+class Registered:
+    """A registry of users: it does not call `super`."""
+
+    def __init_subclass__(cls) -> None:
+        pass
+
+
+class Plain(gw.functions.ProcessWindowFunction):
+    """Says whether it was opened."""
+
+    is_open = False
+
+    def process(self, key: Any, context: Any, rows: Any) -> Iterator[Any]:
+        yield {"n": int(self.is_open)}
+
+
+def set_open(self: Any, context: gw.typing.RuntimeContext) -> None:
+    self.is_open = context.keys == ("k",)
+
+
+class OfRegistry(Registered, Plain):
+    """A function of the registry."""
+
+    open = set_open
+
+
+class Patched(Plain):
+    """A function that gets its method afterwards, as by a decorator of its class."""
+
+
+setattr(Patched, "open", set_open)  # noqa: B010 - a type checker would refuse it
+
+
+@pytest.mark.parametrize(("kind", "opened"), [(Plain, 0), (OfRegistry, 1), (Patched, 1)])
+def test_whoever_has_the_method_is_opened(kind: type[Plain], opened: int) -> None:
+    assert not hasattr(kind, "needs_open")  # whoever looks for what a function may have
+    found = keyed(ROWS).window(TUMBLING).process(kind(), output=COUNT)
+    assert set(found["n"].to_pylist()) == {opened}

@@ -24,7 +24,7 @@ from gpu_windows.planning.plan import (
     check_watermarks_move,
 )
 from gpu_windows.planning.query import Query
-from gpu_windows.vocabulary.rich_functions import Openable
+from gpu_windows.vocabulary.rich_functions import Openable, opens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class PairsQuery(Query):
     def rich_parts(self) -> tuple[Openable, ...]:
         """The function, if it is to be opened."""
         process = self.join.process
-        return () if process is None or not process.function.needs_open else (process.function,)
+        return () if process is None or not opens(process.function) else (process.function,)
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:

@@ -30,7 +30,7 @@ from gpu_windows.rules import TICKS, Grid, Units, sliding_grid
 from gpu_windows.vocabulary.evictors import Evictor
 from gpu_windows.vocabulary.gap_filling import GapFilling
 from gpu_windows.vocabulary.options import show_ticks
-from gpu_windows.vocabulary.rich_functions import Openable, RichFunction
+from gpu_windows.vocabulary.rich_functions import Openable, RichFunction, opens
 from gpu_windows.vocabulary.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.vocabulary.windows import (
     GlobalWindows,
@@ -126,7 +126,7 @@ class WindowQuery(Query):
     @property
     def rich_parts(self) -> tuple[Openable, ...]:
         """The function, the evictor and the triggers, if they are to be opened."""
-        return tuple(p for p in (*self._with_sides, *self.trigger.walk()) if p.needs_open)
+        return tuple(p for p in (*self._with_sides, *self.trigger.walk()) if opens(p))
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:
