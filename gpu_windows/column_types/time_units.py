@@ -166,8 +166,11 @@ def warn_of_unit(times: pa.ChunkedArray, name: str) -> None:
     """Log a warning if all int64 of an event time look like seconds or milliseconds since 1970.
 
     As microseconds, which they are, they would all be in the first 70 minutes, or from 12 to 49
-    days, of 1970. Nothing is converted.
+    days, of 1970. Nothing is converted. Integers of other types, such as dictionaries of them, are
+    not looked at.
     """
+    if not types.is_int64(times.type):
+        return
     bounds = pc.min_max(times).as_py()
     unit = None if bounds["min"] is None else other_unit(bounds["min"], bounds["max"])
     if unit is not None:

@@ -6,7 +6,7 @@ Rows of several inputs are cast to the common types of their columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,7 +38,8 @@ def map_tables(rows: ArrowRows, make: Callable[[pa.Table], pa.Table]) -> ArrowRo
     schema = make(rows.schema.empty_table()).schema
 
     def parts(batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
-        yield from make(pa.Table.from_batches([batch])).cast(schema).to_batches()
+        made = make(pa.Table.from_batches([batch]))
+        yield from (made if made.schema.equals(schema) else made.cast(schema)).to_batches()
 
     return rows.map(schema, parts)
 
@@ -57,14 +58,18 @@ def union_rows(parts: Sequence[tuple[ArrowRows, pa.Schema]]) -> ArrowRows:
         If columns differ in name or type.
     """
     schema = union_schema([each for _, each in parts])
+    inputs: list[tuple[Any, list[str]]] = [(rows, own.names) for rows, own in parts]
+    if not any(isinstance(rows, RowStream) for rows, _ in inputs):
+        tables = (rows.rename_columns(names).select(schema.names) for rows, names in inputs)
+        return pa.concat_tables(_cast_rows(table, schema) for table in tables)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for rows, own in parts:
+        for rows, names in inputs:
             for batch in iter_batches(rows):
-                table = pa.Table.from_arrays(batch.columns, own.names).select(schema.names)
+                table = pa.Table.from_arrays(batch.columns, names).select(schema.names)
                 yield from _cast_rows(table, schema).to_batches()
 
-    return _rows_of(schema, batches, [rows for rows, _ in parts])
+    return RowStream(schema, batches, join_readers(rows for rows, _ in inputs))
 
 
 def tag_rows(
@@ -99,17 +104,8 @@ def tag_rows(
         for side, rows, is_left in sides:
             yield from _rows_of_side(rows, schema, names, side, is_left=is_left)
 
-    return _rows_of(schema, batches, [rows for _, rows, _ in sides])
-
-
-def _rows_of(
-    schema: pa.Schema,
-    batches: Callable[[], Iterator[pa.RecordBatch]],
-    inputs: Sequence[ArrowRows],
-) -> ArrowRows:
-    """Return the batches that are made of inputs: a table, if all of these are tables."""
-    readers = join_readers(inputs)
-    if any(isinstance(rows, RowStream) for rows in inputs):
+    readers = join_readers(rows for _, rows, _ in sides)
+    if any(isinstance(rows, RowStream) for _, rows, _ in sides):
         return RowStream(schema, batches, readers)
     return pa.Table.from_batches(batches(), schema)
 

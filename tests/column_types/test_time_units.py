@@ -46,6 +46,9 @@ def test_seconds_and_milliseconds_are_warned_of(
         pa.array([], pa.int64()),
         pa.array([None], pa.int64()),
         pa.array([NOW * 1_000_000], pa.timestamp("us", "UTC")),
+        pa.array([1, NOW * 1_000, None], pa.int64()).dictionary_encode(),
+        pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([7], pa.int64())),
+        pa.array([NOW, NOW], pa.uint32()),
     ],
 )
 def test_others_are_not(times: Any, caplog: pytest.LogCaptureFixture) -> None:

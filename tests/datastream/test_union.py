@@ -51,6 +51,16 @@ def test_tables_and_readers() -> None:
     assert "the least of 1: latest row - 0 s; 2: latest row - 30 s" in made.explain()
 
 
+def test_tables_are_put_together_by_their_chunks() -> None:
+    """Not by batches, which end wherever a chunk of any column does."""
+    left, right = rows(1, 2), rows(3, 4)
+    apart = left.set_column(2, "v", pa.chunked_array([[1.0], [2.0]]))
+    both = gw.stream(pa.concat_tables([apart] * 3)).event_time("ts", STRICT)
+    made: Any = both.union(gw.stream(right).event_time("ts", STRICT)).source
+    assert made._data["v"].to_pylist() == [1.0, 2.0] * 3 + [3.0, 4.0]
+    assert [made._data[name].num_chunks for name in ("k", "v")] == [4, 7]
+
+
 def test_inputs_must_be_alike() -> None:
     table = rows(1, time="when")
     for bad, error, text in (
