@@ -84,7 +84,7 @@ _NAMES = LazyNames(
         "datastream.timed_stream": "TimedStream",
         "datastream.time_joins": "IntervalJoin IntervalJoined TemporalJoin",
         "datastream.windowed": "WindowedStream",
-        "functions.broadcast": ("BroadcastContext ReadOnlyContext ReadOnlyTimerContext"),
+        "functions.broadcast": "BroadcastContext ReadOnlyContext ReadOnlyTimerContext",
         "functions.co_group": "CoGroupBatch WindowContext",
         "functions.join_function": "IntervalPairContext WindowPairContext",
         "functions.keyed_process": "KeyedContext OpenContext TimerContext",

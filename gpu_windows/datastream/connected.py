@@ -128,6 +128,8 @@ class ConnectedStreams(LastStep[R]):
 class BroadcastStream(Input):
     """Rows that every shard of a keyed stream sees (Flink: BroadcastStream).
 
+    Parameters: see `Input`.
+
     Examples
     --------
     >>> rules = gw.stream(pa.table({"currency": ["EUR"], "rate": [0.5]})).broadcast()

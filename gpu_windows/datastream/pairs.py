@@ -180,8 +180,8 @@ class PairsRows(LastStep[R], ABC):
         check_function(function, self._process.kind)
         marked, merged = self._merge_marked(*prefix_names(left, right, PREFIXES), PREFIXES)
         seen = (names[:-1] for names in merged.names_of_sides(PREFIXES))
-        given = self._process(function, schema, *seen)
-        pairs = self._pair(merged, how, where)._replace(process=given)
+        pairs = self._pair(merged, how, where)
+        pairs = pairs._replace(process=self._process(function, schema, *seen))
         return self._end(marked._join_outputs(merged, pairs))
 
     def _merge_marked(

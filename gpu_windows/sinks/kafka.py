@@ -103,7 +103,7 @@ class KafkaSink(PlacedSink):
         return KafkaWriter(self, results, others)
 
 
-@dataclass
+@dataclass(eq=False)
 class KafkaWriter(SinkWriter):
     """Writes the outputs of a query to topics.
 

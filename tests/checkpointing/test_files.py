@@ -234,3 +234,10 @@ def test_a_missing_file_among_those_that_are_fetched(files: CheckpointFiles) -> 
     with pytest.raises(FileNotFoundError) as raised:
         files.prefetch(asked)
     assert raised.value.filename == "state/b"
+
+
+def test_a_store_without_a_method_cannot_be_made() -> None:
+    """It would answer None, and nobody would see why."""
+    made = type("Half", (LocalFiles,), {"read_ranges": CheckpointFiles.read_ranges})
+    with pytest.raises(TypeError, match="read_ranges"):
+        made("/nowhere")

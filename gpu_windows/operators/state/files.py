@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from errno import ENOENT
 from typing import Protocol
@@ -10,6 +11,7 @@ from typing import Protocol
 class StateFiles(Protocol):
     """Storage of files by name; a file is written once and never changes."""
 
+    @abstractmethod
     def write(self, name: str, parts: Iterable[bytes]) -> None:
         """Write a file under a name that no other attempt uses.
 
@@ -22,6 +24,7 @@ class StateFiles(Protocol):
     def is_remote(self) -> bool:
         """Whether requests are so slow that ranges should be fetched together."""
 
+    @abstractmethod
     def prefetch(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Fetch ranges of several files that will be read next.
 
@@ -31,6 +34,7 @@ class StateFiles(Protocol):
             `FileNotFoundError` if one of the files does not exist.
         """
 
+    @abstractmethod
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Return ranges of a file, given by their offsets and lengths in bytes.
 
@@ -40,6 +44,7 @@ class StateFiles(Protocol):
             `FileNotFoundError` if there is no such file.
         """
 
+    @abstractmethod
     def read_end(self, name: str, length: int) -> bytes:
         """Return the last bytes of a file, or all of a shorter one.
 

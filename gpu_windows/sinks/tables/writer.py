@@ -45,7 +45,7 @@ class Merge(Replacement):
         statements.merge(rows, identifier, self.on, change=self.change, within=self.within)
 
 
-@dataclass
+@dataclass(eq=False)
 class TableWriter(SinkWriter):
     """Writes the outputs of a query to tables that it owns.
 

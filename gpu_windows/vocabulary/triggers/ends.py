@@ -14,16 +14,7 @@ from gpu_windows.vocabulary.triggers.base import (
 )
 
 
-class _WithoutParameters(Trigger):
-    """A trigger that has no parameters."""
-
-    @classmethod
-    def create(cls) -> Self:
-        """Build the trigger."""
-        return cls()
-
-
-class _AtEnd(_WithoutParameters):
+class _AtEnd(Trigger):
     """A trigger that waits for a window's last tick in event time."""
 
     def on_element(
@@ -68,6 +59,11 @@ class EventTimeTrigger(_AtEnd):
     waits_for_end = True
     needs_watermarks = True
 
+    @classmethod
+    def create(cls) -> Self:
+        """Build the trigger."""
+        return cls()
+
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
@@ -100,13 +96,18 @@ class EndOfStreamTrigger(_AtEnd):
 
     ends_with_input = True
 
+    @classmethod
+    def create(cls) -> Self:
+        """Build the trigger."""
+        return cls()
+
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return "at the end of the input"
 
 
 @dataclass(frozen=True)
-class ProcessingTimeTrigger(_WithoutParameters):
+class ProcessingTimeTrigger(Trigger):
     """Fires when processing time passes the window's end.
 
     The default of processing-time windows (Flink: ProcessingTimeTrigger).
@@ -120,6 +121,11 @@ class ProcessingTimeTrigger(_WithoutParameters):
 
     uses_processing_time = True
     waits_for_end = True
+
+    @classmethod
+    def create(cls) -> Self:
+        """Build the trigger."""
+        return cls()
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
@@ -153,7 +159,7 @@ class ProcessingTimeTrigger(_WithoutParameters):
 
 
 @dataclass(frozen=True)
-class NeverTrigger(_WithoutParameters):
+class NeverTrigger(Trigger):
     """Never fires: the default of global windows (Flink: GlobalWindows.NeverTrigger).
 
     Examples
@@ -163,6 +169,11 @@ class NeverTrigger(_WithoutParameters):
     >>> silent.aggregate(n=gw.count()).num_rows
     0
     """
+
+    @classmethod
+    def create(cls) -> Self:
+        """Build the trigger."""
+        return cls()
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext

@@ -300,7 +300,7 @@ def _split(text: str) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("way", quick(["worker", "driver"], nightly=["driver"]))
+@pytest.mark.parametrize("way", quick(["worker", "driver"]))
 def test_a_process_that_dies(spark: SparkSession, tmp_path: Path, way: str) -> None:
     """A worker in the middle of its file: Spark tries again. The driver, once all is written."""
     path, marker = tmp_path / "out", tmp_path / "marker"
