@@ -65,6 +65,13 @@ def test_a_literal_is_the_text_that_flink_reads(literal: str) -> None:
     assert found["x"].to_pylist() == [LITERALS[literal]] * 4
 
 
+@pytest.mark.parametrize("escape", ["", "ab", "A", "7", "+", " ", "''", '"'])
+def test_an_escape_of_code_points_is_one_character_of_no_other_meaning(escape: str) -> None:
+    with pytest.raises(SqlError, match="UESCAPE takes one character") as caught:
+        _values(stream(table()), rf"U&'abc' UESCAPE '{escape}' AS x")
+    assert caught.value.line == 1
+
+
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_on_texts_is_flinks(condition: str) -> None:
     wanted = CONDITIONS[condition]

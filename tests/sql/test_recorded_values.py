@@ -120,6 +120,7 @@ ON_SPARK = {
             for table, zone in ON_SPARK
             if zone == "UTC" and table not in ("casts", "nested")
         ),
+        pytest.param("times", "America/New_York", 24, marks=pytest.mark.thorough),
         *(pytest.param(*each, 1, marks=pytest.mark.slow) for each in ON_SPARK),
     ],
 )

@@ -39,10 +39,14 @@ def make_lists(values: pa.Array, owners: np.ndarray, missing: np.ndarray) -> pa.
 
 
 def _take(lists: pa.Array, places: np.ndarray, *others: pa.Array) -> pa.Array:
-    """Return lists of the elements at places; null where a list, or one of others, is null."""
+    """Return lists of some elements; null where a list, or one of others, is null.
+
+    ``places``: their places in the order of the results, or a mask of them.
+    """
     elements, owners = pc.list_flatten(lists), list_owners(lists)
+    choose = elements.filter if places.dtype == np.bool_ else elements.take
     missing = find_missing(lists, *others)
-    return make_lists(elements.take(pa.array(places)), owners[places], missing)
+    return make_lists(choose(pa.array(places)), owners[places], missing)
 
 
 def _common(call: Call, *arrays: pa.Array) -> Sequence[pa.Array]:
@@ -111,12 +115,12 @@ def _position(call: Call) -> pa.Array:
 
 def _remove(call: Call) -> pa.Array:
     lists, _, same = _matches(call)
-    return _take(lists, np.flatnonzero(~same), call.arrays[1])
+    return _take(lists, ~same, call.arrays[1])
 
 
 def compact_lists(lists: pa.Array) -> pa.Array:
     """Return lists without their null elements."""
-    return _take(lists, np.flatnonzero(pc.list_flatten(lists).is_valid()))
+    return _take(lists, np.asarray(pc.list_flatten(lists).is_valid()))
 
 
 def _concat(call: Call) -> pa.Array:
@@ -212,7 +216,7 @@ def _slice(call: Call) -> pa.Array:
     starts = np.concatenate([[0], np.cumsum(lengths)])
     place = np.arange(len(owners)) - starts[owners]
     within = (place >= begin[owners]) & (place < begin[owners] + count[owners])
-    return _take(lists, np.flatnonzero(within), start, length)
+    return _take(lists, within, start, length)
 
 
 def _of_map(part: str) -> Callable[[Call], pa.Array]:

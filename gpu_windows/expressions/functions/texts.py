@@ -71,8 +71,10 @@ def _substring_of_rows(call: Call) -> pa.Array:
 def _left(call: Call) -> pa.Array:
     """Return a substring from the first character."""
     of, length = call.arrays
+    if call.has_literal(1):
+        return pc.utf8_slice_codeunits(of, start=0, stop=max(call.literal(1), 0))
     first = pa.repeat(pa.scalar(1, _COUNT), len(of))
-    return _substring(Call(call.node, (of, first, length), (None, 1, call.literals[1])))
+    return _substring(Call(call.node, (of, first, length), (None, 1, None)))
 
 
 def _right(call: Call) -> pa.Array:

@@ -315,6 +315,9 @@ def _similar_to(node: exp.SimilarTo) -> exp.Expr:
 def _unicode_string(node: exp.UnicodeString) -> exp.Expr:
     """Return a literal with code points, ``U&'...'``, as a string literal."""
     escape = (node.args.get("escape") or exp.Literal.string("\\")).name
+    if not re.fullmatch(r"[^0-9A-Fa-f\s+\"']", escape):
+        rule = "UESCAPE takes one character, no hexadecimal digit, space, plus sign or quote"
+        raise sql_error(node, rule, escape)
 
     def decode(found: re.Match[str]) -> str:
         if found[1] == escape:
