@@ -7,6 +7,7 @@ for a row and which values are errors follow Spark in ANSI mode, in a session in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import pyarrow as pa
 from pyarrow import types
@@ -16,7 +17,7 @@ from gpu_windows.errors import ColumnTypeError, SqlError
 from gpu_windows.expressions.columns import ColumnNames, Columns
 from gpu_windows.expressions.evaluator import Evaluator
 from gpu_windows.expressions.functions.json_texts import one_evaluation
-from gpu_windows.expressions.sql_text import parse_expression, sql_error
+from gpu_windows.expressions.sql_text import check_text, parse_expression, sql_error
 from gpu_windows.expressions.values import Value
 
 
@@ -74,7 +75,13 @@ def build_expression(text: str | exp.Expr, schema: pa.Schema) -> Value:
 
 
 def _node(text: str | exp.Expr) -> exp.Expr:
-    return text if isinstance(text, exp.Expr) else parse_expression(text)
+    return text if isinstance(text, exp.Expr) else _parse(check_text(text))
+
+
+@lru_cache(maxsize=1_000)
+def _parse(text: str) -> exp.Expr:
+    """Parse an expression, once for all batches: evaluation does not change it."""
+    return parse_expression(text)
 
 
 def _values(node: exp.Expr, table: pa.Table) -> Value:

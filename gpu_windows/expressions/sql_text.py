@@ -44,9 +44,15 @@ def parse_expression(text: str) -> exp.Expr:
     return fold_literals(_parse(text, exp.Condition, ExpressionDialect))
 
 
-def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
+def check_text(text: object) -> str:
+    """Return an SQL text; refuse what is none."""
     if not isinstance(text, str) or not text.strip():
         raise SqlError("SQL must be a string that is not empty", value=repr(text))
+    return text
+
+
+def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
+    text = check_text(text)
     from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 
     from gpu_windows.expressions.dialect import upper_keywords, without_comments
