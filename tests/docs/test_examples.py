@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Pages whose code on Spark takes half a minute each; those of the first steps are in CI.
-LONG = [f"docs/{name}.md" for name in ("index", "operations", "process", "sinks")]
+LONG = [f"docs/{name}.md" for name in ("index", "operations", "process", "sinks", "sql")]
 
 
 @pytest.mark.parametrize("name", sorted(setups.PLAIN))

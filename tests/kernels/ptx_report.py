@@ -8,19 +8,21 @@ ptxas and nvdisasm are of the extra `ptx`.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from time import thread_time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from numba import types
 
@@ -30,8 +32,10 @@ from tests.kernels.ptx_table import to_markdown
 from tests.kernels.sass import count
 from tests.kernels.usage import Usage
 
+Capability: TypeAlias = tuple[int, int]
+
 #: Compute capabilities of Turing, Ampere, Hopper and Blackwell.
-CAPABILITIES = ((7, 5), (8, 0), (9, 0), (10, 0))
+CAPABILITIES: tuple[Capability, ...] = ((7, 5), (8, 0), (9, 0), (10, 0))
 
 #: The PyPI packages that carry the tools.
 PACKAGES = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
@@ -42,6 +46,16 @@ class Tools(NamedTuple):
 
     ptxas: Path
     nvdisasm: Path
+
+
+class _Unit(NamedTuple):
+    """The PTX of a kernel for a capability; ``seconds``: what it took, see `Usage`."""
+
+    kernel: str
+    lane: str
+    capability: Capability
+    ptx: str
+    seconds: float
 
 
 class PtxasError(Exception):
@@ -73,31 +87,64 @@ def ptxas_version(ptxas: Path) -> str:
 
 def measure(
     tools: Tools,
-    capabilities: Iterable[tuple[int, int]] = CAPABILITIES,
+    capabilities: Sequence[Capability] = CAPABILITIES,
     kernels: Mapping[str, CudaKernel] | None = None,
+    disassembled: Container[Capability] = CAPABILITIES,
 ) -> Iterator[Usage]:
     """Compile every kernel, or these, for every capability; raise `PtxasError` for one that fails.
 
-    The PTX comes from Numba in this thread, while the tools run beside it.
+    The PTX comes from Numba in this thread, while the tools run beside it. Instructions are counted
+    for the ``disassembled`` capabilities alone: nvdisasm takes six times as long as ptxas.
     """
     chosen = all_kernels() if kernels is None else kernels
     with ThreadPoolExecutor(2) as pool:
         waiting = [
-            pool.submit(_assemble, tools, name, _lane(kernel, i), capability, code, seconds)
-            for capability in capabilities
+            pool.submit(_assemble, tools, unit, counts=unit.capability in disassembled)
             for name, kernel in chosen.items()
-            for i, signature in enumerate(kernel.signatures)
-            for code, seconds in [_timed(kernel, signature, capability)]
+            for i in range(len(kernel.signatures))
+            for unit in _units(name, kernel, i, capabilities)
         ]
         for usage in waiting:
             yield usage.result()
 
 
-def _timed(kernel: CudaKernel, signature: Any, capability: tuple[int, int]) -> tuple[str, float]:
-    """Return a kernel's PTX, and the processor time that this thread took for it."""
-    began = thread_time()
-    code = ptx(kernel.definition, signature, capability)
-    return code, thread_time() - began
+def _units(
+    name: str, kernel: CudaKernel, index: int, capabilities: Sequence[Capability]
+) -> Iterator[_Unit]:
+    """Yield the PTX of a kernel for each capability.
+
+    Numba lowers a kernel once, for the first of them, as it does with the functions that kernels
+    call (`compiling_for`); NVVM makes the PTX of each capability from that.
+    """
+    signature, lane = kernel.signatures[index], _lane(kernel, index)
+    first, *others = capabilities
+    with _gathered_libraries() as libraries:
+        began = thread_time()
+        code = ptx(kernel.definition, signature, first)
+        seconds = thread_time() - began
+    yield _Unit(name, lane, first, code, seconds)
+    (library,) = libraries
+    for capability in others:
+        began = thread_time()
+        (code,) = library.get_asm_strs(cc=(*capability, suffix(capability)))
+        yield _Unit(name, lane, capability, code, thread_time() - began)
+
+
+@contextmanager
+def _gathered_libraries() -> Iterator[list[Any]]:
+    """Gather what Numba asks NVVM to make PTX of."""
+    library: Any = importlib.import_module("numba.cuda.codegen").CUDACodeLibrary
+    gathered, generate = [], library.get_asm_strs
+
+    def get_asm_strs(self: Any, cc: Any = None) -> Any:
+        gathered.append(self)
+        return generate(self, cc)
+
+    library.get_asm_strs = get_asm_strs
+    try:
+        yield gathered
+    finally:
+        library.get_asm_strs = generate
 
 
 def _lane(kernel: CudaKernel, index: int) -> str:
@@ -108,17 +155,15 @@ def _lane(kernel: CudaKernel, index: int) -> str:
     return str((output[0] if isinstance(output, types.BaseTuple) else output).dtype)
 
 
-def _assemble(
-    tools: Tools, name: str, lane: str, capability: tuple[int, int], code: str, seconds: float
-) -> Usage:
-    arch = f"sm_{capability[0]}{capability[1]}{suffix(capability)}"
+def _assemble(tools: Tools, unit: _Unit, *, counts: bool) -> Usage:
+    name, (major, minor) = unit.kernel, unit.capability
+    arch = f"sm_{major}{minor}{suffix(unit.capability)}"
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_text(code)
+        source.write_text(unit.ptx)
         log = _run(name, [tools.ptxas, "-v", f"-arch={arch}", source, "-o", binary]).stderr
-        listing = _run(name, [tools.nvdisasm, "-c", binary]).stdout
-    found = count(listing)
-    return Usage(name, lane, arch, *_numbers(log), found.whole, found.loop, seconds)
+        found = count(_run(name, [tools.nvdisasm, "-c", binary]).stdout) if counts else None
+    return Usage(name, unit.lane, arch, *_numbers(log), found, unit.seconds)
 
 
 def _run(name: str, command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:

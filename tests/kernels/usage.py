@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.kernels.sass import Instructions
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -21,10 +23,11 @@ class Usage:
         A thread.
     stack, spill_stores, spill_loads : int
         Bytes a thread.
-    instructions, loop : int
-        Machine instructions, of all and of the largest loop; see `tests.kernels.sass.Instructions`.
+    instructions : Instructions, optional
+        Machine instructions; None where they were not counted.
     seconds : float
-        Processor time that Numba and NVVM took to PTX.
+        Processor time to PTX: that of Numba and NVVM on the first architecture, that of NVVM alone
+        on the others.
     """
 
     kernel: str
@@ -34,6 +37,5 @@ class Usage:
     stack: int
     spill_stores: int
     spill_loads: int
-    instructions: int
-    loop: int
+    instructions: Instructions | None
     seconds: float

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from gpu_windows.kernels.cuda.kernel import CudaKernel, all_kernels
+from tests.lanes import quick
 from tests.ptx import device as devices
 from tests.ptx.build import ptx_of
 from tests.ptx.kernel import KernelFaultError, Mode, Order, PtxKernel, array_places
@@ -22,6 +23,10 @@ KERNELS = {
     for name, kernel in all_kernels().items()
     if next(mutants(ptx_of(kernel.definition, kernel.signatures[0])), None)
 }
+
+#: Kernels with every kind of mutant. The others are for the nightly lane: a C compiler makes a
+#: library of each mutant, and there are 300.
+SOME = ("float_cells.exponents", "keys.begin", "merge_path.merge_tiles")
 
 MISSED = {
     # A thread that comes by has set the flag already.
@@ -92,7 +97,7 @@ def _is_seen(kernel: CudaKernel, text: str, *, shared: bool) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", quick(KERNELS, *SOME, nightly=KERNELS.keys() - {*SOME}))
 def test_what_is_missing_is_seen(name: str) -> None:
     kernel = KERNELS[name]
     text = ptx_of(kernel.definition, kernel.signatures[0])

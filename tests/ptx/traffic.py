@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,12 +279,13 @@ QUERIES: dict[str, Callable[[pa.Table], Any]] = {
 }
 
 
-def traffic(device: Device) -> dict[str, Traffic]:
-    """Run all queries; return what each launched and moved."""
+def traffic(device: Device, names: Iterable[str] = tuple(QUERIES)) -> dict[str, Traffic]:
+    """Run queries, of `QUERIES`; return what each launched and moved."""
     rows, found = _rows(), {}
-    for query in QUERIES.values():
+    queries = {name: QUERIES[name] for name in names}
+    for query in queries.values():
         query(rows.slice(0, 1_000))  # what a session allocates once does not count
-    for name, query in QUERIES.items():
+    for name, query in queries.items():
         primitives._slab.session = None  # so that each allocates one
         with counting(device) as counted:
             query(rows)
