@@ -148,7 +148,7 @@ def _drive(steps: Sequence[Step], total: float) -> tuple[list[Outcome], list[int
     return outcomes, kept
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_step_that_fails_or_has_no_time_loses_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -56,7 +56,7 @@ def test_the_first_failures_are_told_in_short(
     assert len(found["output"]) < 4_000
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_tests_that_hang_tell_of_those_that_failed(tmp_path: Path) -> None:
     hang = "import time\ndef test_wrong(): assert [1] == [2]\ndef test_hangs(): time.sleep(600)\n"
     found = _counted(tmp_path, hang, 6.0)
@@ -67,7 +67,7 @@ def test_tests_that_hang_tell_of_those_that_failed(tmp_path: Path) -> None:
     assert is_bad(found)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_ignores_an_interrupt_is_ended() -> None:
     shown = (
         "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"

@@ -69,7 +69,7 @@ def test_files_here(name: str, tmp_path: Path) -> None:
 NIGHTLY = ["sliding", "every row", "trigger", "evictor", "continuous", "co-group", "top", "stage"]
 
 
-@pytest.mark.parametrize("name", quick(QUERIES, "tumbling", nightly=NIGHTLY))
+@pytest.mark.parametrize("name", quick(QUERIES, nightly=NIGHTLY))
 def test_on_spark(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     path = written(tmp_path)
     with time_zone(ZONE):

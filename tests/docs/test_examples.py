@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Pages whose code on Spark takes half a minute each; those of the first steps are in CI.
-LONG = [f"docs/{name}.md" for name in ("index", "operations", "process", "sinks", "sql")]
+LONG = [
+    f"docs/{name}.md" for name in ("index", "operations", "process", "sinks", "sql", "tutorial")
+]
 
 
 @pytest.mark.parametrize("name", sorted(setups.PLAIN))
@@ -42,7 +44,7 @@ def _compare(figure: Figure, path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", quick(sorted(setups.ON_SPARK), "README.md", nightly=LONG))
+@pytest.mark.parametrize("name", quick(sorted(setups.ON_SPARK), nightly=LONG))
 def test_examples_run_on_spark(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.docs.on_spark", name]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

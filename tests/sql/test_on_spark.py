@@ -29,6 +29,7 @@ def table() -> pa.Table:
     return pa.table({"k": ["a", "a", "b"], "ts": at, "v": [1, 2, 3], "s": ["x", "Y", "z"]})
 
 
+@pytest.mark.thorough
 def test_conditions_of_one_side_are_computed_by_spark(spark: SparkSession) -> None:
     frame = spark.createDataFrame(table())
     before = spark.conf.get(ZONE)

@@ -90,6 +90,7 @@ def source(spark: SparkSession, folder: Path, *batches: list[int]) -> DataFrame:
     return streamed(spark, folder / "in", table([0]))
 
 
+@pytest.mark.thorough
 def test_on_a_stream_it_is_ingestion_time(spark: SparkSession, tmp_path: Path) -> None:
     rows = gw.stream(source(spark, tmp_path, [0]))
     for given in (rows, rows.event_time("ts", MONOTONOUS)):

@@ -50,7 +50,7 @@ def _wrong(recording: Recorded, values: pa.ChunkedArray, places: Sequence[int]) 
 
 _EVERY = [
     pytest.param(7),
-    pytest.param(2, marks=pytest.mark.thorough),
+    pytest.param(3, marks=pytest.mark.thorough),
     pytest.param(1, marks=pytest.mark.slow),
 ]
 
@@ -114,13 +114,13 @@ ON_SPARK = {
     ("table", "zone", "every"),
     [
         ("nested", "UTC", 6),
-        pytest.param("casts", "UTC", 6, marks=pytest.mark.thorough),
+        pytest.param("casts", "UTC", 12, marks=pytest.mark.thorough),
         *(
-            pytest.param(table, zone, 12, marks=pytest.mark.thorough)
+            pytest.param(table, zone, 20, marks=pytest.mark.thorough)
             for table, zone in ON_SPARK
             if zone == "UTC" and table not in ("casts", "nested")
         ),
-        pytest.param("times", "America/New_York", 24, marks=pytest.mark.thorough),
+        pytest.param("times", "America/New_York", 36, marks=pytest.mark.thorough),
         *(pytest.param(*each, 1, marks=pytest.mark.slow) for each in ON_SPARK),
     ],
 )

@@ -69,7 +69,7 @@ def run_calls(calls: int, keys: Drawing) -> tuple[Counting, int]:
     return store, most
 
 
-@pytest.mark.parametrize("calls", [100, pytest.param(300, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("calls", [100, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", TOUCHED)
 def test_bytes_grow_with_what_is_touched(
     name: str, calls: int, monkeypatch: pytest.MonkeyPatch

@@ -327,6 +327,7 @@ def test_empty_dataframe(frame: DataFrame) -> None:
             assert counters.rows == 0
 
 
+@pytest.mark.thorough
 def test_bigint_overflow_is_an_error_everywhere(spark: SparkSession) -> None:
     now = datetime(2024, 1, 1, tzinfo=UTC)
     frame = spark.createDataFrame([("a", now, 2**62)] * 2, "key string, ts timestamp, v bigint")

@@ -26,6 +26,7 @@ def keyed(rows: Any, time: str) -> gw.typing.KeyedStream:
     return gw.stream(rows).event_time(time, WATERMARKS).key_by("k")
 
 
+@pytest.mark.thorough
 def test_joins_and_unions_widen(spark: SparkSession) -> None:
     one, other = frame(spark, "INT", "lt", "v"), frame(spark, "DECIMAL(5,1)", "rt", "w")
     joined = keyed(one, "lt").interval_join(keyed(other, "rt")).between("0 s", "0 s")

@@ -68,6 +68,7 @@ def test_tasks_write_what_spark_would(spark: SparkSession, tmp_path: Path) -> No
     assert "write_parquet" not in outputs.explain()
 
 
+@pytest.mark.thorough
 def test_a_reader_has_the_write_before_or_the_new_one(
     spark: SparkSession, frame: DataFrame, tmp_path: Path
 ) -> None:
@@ -158,7 +159,7 @@ def of_case(case: str, frame: DataFrame) -> gw.typing.Outputs:
     return sliding(frame)
 
 
-@pytest.mark.parametrize("case", quick(REASONS, "computed", "finished"))
+@pytest.mark.parametrize("case", quick(REASONS, "finished"))
 def test_what_spark_writes(
     spark: SparkSession, frame: DataFrame, tmp_path: Path, case: str
 ) -> None:
@@ -300,7 +301,7 @@ def _split(text: str) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("way", quick(["worker", "driver"]))
+@pytest.mark.parametrize("way", quick(["worker", "driver"], nightly=["worker"]))
 def test_a_process_that_dies(spark: SparkSession, tmp_path: Path, way: str) -> None:
     """A worker in the middle of its file: Spark tries again. The driver, once all is written."""
     path, marker = tmp_path / "out", tmp_path / "marker"

@@ -172,7 +172,7 @@ def test_windows_begin_where_spark_truncates(
         assert starts == rows[unit].to_pylist(), unit
 
 
-@pytest.mark.parametrize("partials", ["auto", "kernels"])
+@pytest.mark.parametrize("partials", quick(["auto", "kernels"], "kernels"))
 def test_batches_give_what_tables_give(spark: SparkSession, partials: Any) -> None:
     whole = pa.concat_tables(tables())
     frame = spark.createDataFrame(whole).repartition(3)

@@ -180,7 +180,7 @@ def unchanged(
     return results(spark, root)
 
 
-@pytest.mark.parametrize("name", quick(ALLOWED, "guard"))
+@pytest.mark.parametrize("name", quick(ALLOWED))
 def test_what_may_change_changes_no_result(
     spark: SparkSession, begun: Path, root: Path, unchanged: Counter[Any], name: str
 ) -> None:

@@ -76,7 +76,7 @@ def check_like_instants(spark: SparkSession, root: Path, name: str, found: list[
 NIGHTLY = [
     *("sliding", "every row", "by the time", "trigger", "evictor", "continuous", "with windows"),
     *("window join", "co-group", "window function", "stage", "temporal join", "pattern"),
-    *("union", "process"),
+    *("union", "process", "sessions", "top"),
 ]
 
 
@@ -93,7 +93,7 @@ def test_a_stream(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path
         assert reasons == {"late", "null_timestamp"}
 
 
-@pytest.mark.parametrize("name", quick(["tumbling", "stage"]))
+@pytest.mark.parametrize("name", quick(["tumbling", "stage"], nightly=["tumbling"]))
 def test_a_scan(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path) -> None:
     with time_zone(ZONE):
         start(spark, tmp_path / "ntz", name, 3, "scan")

@@ -144,7 +144,7 @@ def test_a_query_goes_back_to_before_its_first_row_and_is_not_given_to_another_p
     assert len(read_commits(tmp_path / "state")) == 2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_source_that_keeps_no_log_and_ticks_go_back(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's rate source has only when it began; what the clock makes due comes anew."""
     from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it

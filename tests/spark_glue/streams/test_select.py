@@ -51,7 +51,7 @@ def wanted_of(tables: list[pa.Table]) -> list[Any]:
     return rows_of(selected(pa.concat_tables(tables)).result())
 
 
-@pytest.mark.parametrize("timed", quick([True, False], True))
+@pytest.mark.parametrize("timed", quick([True, False]))
 def test_rows_are_those_of_a_table(spark: SparkSession, tmp_path: Path, timed: bool) -> None:
     tables = batches()
     files(tmp_path / "in", tables)
@@ -67,7 +67,7 @@ def test_rows_are_those_of_a_table(spark: SparkSession, tmp_path: Path, timed: b
     assert (metrics[-1].watermark is not None) == timed
 
 
-@pytest.mark.parametrize("step", quick(DEATHS, "after the commit"))
+@pytest.mark.parametrize("step", quick(DEATHS))
 def test_a_driver_that_dies_loses_and_doubles_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

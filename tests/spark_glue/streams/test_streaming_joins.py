@@ -142,7 +142,9 @@ def test_a_side_that_carries_its_watermark_and_one_with_a_silent_input(
     assert not written(spark, tmp_path, "late", "k")
 
 
-@pytest.mark.parametrize("stamped", quick(["processing_time", "ingestion_time"]))
+@pytest.mark.parametrize(
+    "stamped", quick(["processing_time", "ingestion_time"], nightly=["processing_time"])
+)
 def test_windows_of_processing_time(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame], stamped: str
 ) -> None:
@@ -163,7 +165,7 @@ def test_windows_of_processing_time(
     assert not written(spark, tmp_path, "late", "k")
 
 
-@pytest.mark.parametrize("keyed_by", quick([("k",), ()]))
+@pytest.mark.parametrize("keyed_by", quick([("k",), ()], nightly=[()]))
 def test_an_interval_join_by_the_clock(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame], keyed_by: tuple[str, ...]
 ) -> None:
