@@ -20,8 +20,11 @@ ObjectStore = Any
 SCHEMES = ("s3", "s3a", "gs", "abfss", "abfs", "az")
 #: Names and values of a store's options, including credentials: never show them.
 Options = tuple[tuple[str, str], ...]
-#: Options that are not secret: the location of a store.
-_PLAIN = {"account_name", "endpoint", "region", "virtual_hosted_style_request", "skip_signature"}
+#: Options that are not secret: the location of a store, and how it encrypts.
+_PLAIN = {
+    *("account_name", "endpoint", "region", "virtual_hosted_style_request", "skip_signature"),
+    *("server_side_encryption", "sse_kms_key_id"),
+}
 _PUBLIC_AZURE = "dfs.core.windows.net"
 #: Environment variables with the location of a store.
 _ENDPOINTS = (

@@ -144,11 +144,85 @@ def test_where_s3_is(settings: dict[str, str], expected: dict[str, str]) -> None
     assert options("s3a://bucket/a", **named) == expected
 
 
+KMS = {"server_side_encryption": "aws:kms", "sse_kms_key_id": "arn"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"encryption.algorithm": "AES256"}, {"server_side_encryption": "AES256"}),
+        (
+            {"encryption.algorithm": "AES256", "encryption.key": "none"},
+            {"server_side_encryption": "AES256"},
+        ),
+        ({"encryption.algorithm": "SSE-KMS", "encryption.key": "arn"}, KMS),
+        ({"encryption.algorithm": "SSE-KMS"}, {"server_side_encryption": "aws:kms"}),
+        (
+            {"encryption.algorithm": "DSSE-KMS", "encryption.key": "arn"},
+            {**KMS, "server_side_encryption": "aws:kms:dsse"},
+        ),
+        (
+            {"encryption.algorithm": "SSE-C", "encryption.key": "a2V5"},
+            {"server_side_encryption": "sse-c", "sse_customer_key_base64": "a2V5"},
+        ),
+        (
+            {
+                "server-side-encryption-algorithm": "SSE-KMS",
+                "server-side-encryption.key": "arn",
+            },
+            KMS,
+        ),
+        (
+            {
+                "encryption.algorithm": "AES256",
+                "bucket.bucket.encryption.algorithm": "SSE-KMS",
+                "bucket.bucket.encryption.key": "arn",
+            },
+            KMS,
+        ),
+        ({"bucket.other.encryption.algorithm": "SSE-KMS", "encryption.key": "arn"}, {}),
+    ],
+)
+def test_how_s3_encrypts(settings: dict[str, str], expected: dict[str, str]) -> None:
+    named = {f"fs.s3a.{name}": value for name, value in settings.items()}
+    assert options("s3a://bucket/a", **named) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "message"),
+    [
+        (
+            "s3a://bucket/a",
+            {"fs.s3a.encryption.algorithm": "CSE-KMS", "fs.s3a.encryption.key": "hidden"},
+            "encrypted by AES256, SSE-KMS, DSSE-KMS, SSE-C.*got .*algorithm=CSE-KMS",
+        ),
+        (
+            "s3a://bucket/a",
+            {"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.context": "a=hidden"},
+            "without a context",
+        ),
+        ("s3a://bucket/a", {"fs.s3a.encryption.algorithm": "SSE-C"}, "SSE-C needs fs.s3a"),
+        ("gs://bucket/a", {"fs.gs.encryption.key": "hidden"}, "got fs.gs.encryption.key"),
+        (
+            AZURE,
+            {"fs.azure.encryption.context.provider.type": "hidden"},
+            "cannot be encrypted as Spark's are, got fs.azure.encryption.context",
+        ),
+    ],
+)
+def test_encryption_that_is_not_followed(url: str, settings: dict[str, str], message: str) -> None:
+    with pytest.raises(CheckpointError, match=message) as raised:
+        options(url, **settings)
+    assert "hidden" not in str(raised.value)
+
+
 def test_options_of_other_stores() -> None:
     key = {"fs.azure.account.key.account.dfs.core.windows.net": "k"}
     assert options(AZURE, **key) == {"account_key": "k"}
     assert options(AZURE.replace("account", "other"), **key) == {}
     assert options(AZURE, **{"fs.azure.account.key": "k"}) == {"account_key": "k"}
+    client_key = {"fs.azure.encryption.encoded.client-provided-key": "k"}
+    assert options(AZURE, **client_key) == {"encryption_key": "k"}
     assert options("gs://bucket/a") == {}
     found = options("gs://bucket/a", **{"fs.gs.auth.service.account.json.keyfile": "/k.json"})
     assert found == {"service_account": "/k.json"}

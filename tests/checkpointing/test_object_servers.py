@@ -16,7 +16,9 @@ pytest.importorskip("moto.server")
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.object_files import ObjectFiles
+from gpu_windows.checkpointing.object_stores import parse_url
 from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.checkpointing.store_options import find_options
 from gpu_windows.errors import CheckpointError, ConcurrentQueryError
 from tests.checkpointing.s3_server import KEY, SECRET, Faults, S3Server, count_rounds, serve_s3
 
@@ -75,6 +77,21 @@ def test_what_a_server_answers(files: ObjectFiles, server: S3Server, bucket: str
     ]  # fmt: skip
     files.delete_all(["commits/1", "commits/2", "results/1-a", "state/00-00000/1-a"])
     assert server.keys(bucket) == []
+
+
+def test_every_object_is_encrypted_as_the_session_says(server: S3Server, bucket: str) -> None:
+    """State, which is sent in parts if it is large, and commits."""
+    settings = {"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "of-ours"}
+    url = f"s3a://{bucket}/checkpoint"
+    options = (*server.options, *find_options(parse_url(url), settings.get))
+    files = ObjectFiles(url, options, retries=2)
+    assert files.create("commits/1", b"a")
+    files.write("state/00-00000/1-a", [bytes(26_000_000)])
+    files.write("results/1-a", [b"a"])
+    for key in server.keys(bucket):
+        found = server.client.head_object(Bucket=bucket, Key=key)
+        assert (found["ServerSideEncryption"], found["SSEKMSKeyId"]) == ("aws:kms", "of-ours"), key
+    assert len(server.keys(bucket)) == 3
 
 
 def test_what_marks_a_folder_for_hadoop_is_no_file(
