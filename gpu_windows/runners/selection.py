@@ -72,7 +72,7 @@ def _column_items(column: object) -> Iterable[tuple[str, str]]:
         return [(column, column)]
     if isinstance(column, Mapping):
         return column.items()
-    rule = "select takes names of results, and expressions by name"
+    rule = "select takes names one by one, and expressions by name: select('a', b='2 * c')"
     raise QueryError(rule, value=repr(column))
 
 
@@ -182,7 +182,7 @@ class ArrangesResults(ABC):
         Raises
         ------
         QueryError
-            If no column is given, one does not exist, or there is not a value for each.
+            If no column is given, one is not a name of a result, or there is not a value for each.
         ColumnTypeError
             If values of a column have no order.
         UnsupportedQueryError
@@ -197,6 +197,10 @@ class ArrangesResults(ABC):
         """
         if not columns:
             raise QueryError("order_by takes at least one column", value="order_by()")
+        for column in columns:
+            if not isinstance(column, str):
+                rule = "order_by takes names of results one by one: order_by('a', descending=True)"
+                raise QueryError(rule, value=repr(column))
         check_distinct(columns, "a column sorts results once")
         down = _for_each("descending", descending, len(columns))
         first = [not each for each in down]

@@ -142,6 +142,7 @@ def test_what_is_refused() -> None:
     outputs = gw.stream(pa.table({"a": [1], "l": [[1]]})).select()
     cases: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: outputs.order_by(), QueryError, "at least one column"),
+        (lambda: outputs.order_by(["a"]), QueryError, "one by one"),  # type: ignore[arg-type]
         (lambda: outputs.order_by("b"), ColumnNotFoundError, "no such column"),
         (lambda: outputs.order_by("a", "A"), QueryError, "sorts results once"),
         (lambda: outputs.order_by("l"), ColumnTypeError, "sorted by numbers"),

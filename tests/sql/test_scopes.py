@@ -55,7 +55,7 @@ def test_computed_results_stand_in_their_place_and_others_stay_as_they_are() -> 
     outputs = windowed.with_outputs().aggregate(n=gw.count())
     chosen = outputs.select({"where": "n > 1"}, "k", self="n", where="n < 3")
     assert chosen.result().to_pydict() == {"where": [False, False], "k": ["b", "c"], "self": [1, 1]}
-    with pytest.raises(QueryError, match="takes names of results, and expressions by name"):
+    with pytest.raises(QueryError, match="takes names one by one, and expressions by name"):
         outputs.select(3)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="results have different names"):
         outputs.select("k", {"K": "n"})
