@@ -22,6 +22,7 @@ from gpu_windows.planning.kinds.window import WindowQuery
 from gpu_windows.planning.plan import PartialsBy, is_plan_of
 from tests.examples import examples
 from tests.kernels.moments_cases import ACCURACY, FAR, squares_of
+from tests.lanes import quick
 from tests.operators.state.restarted import Restarted
 
 MONOTONOUS = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -105,7 +106,7 @@ def keyed(rows: Sequence[dict[str, Any]]) -> gw.typing.KeyedStream:
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", quick(WINDOWS, "sliding"))
 @examples(20)
 @given(CASES)
 def test_windows(name: str, engine: Any, case: tuple[int, int, int]) -> None:
@@ -115,7 +116,7 @@ def test_windows(name: str, engine: Any, case: tuple[int, int, int]) -> None:
         check(result, within(result, rows))
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", quick(WINDOWS, "sessions"))
 @pytest.mark.parametrize("trigger", [None, gw.ContinuousEventTimeTrigger(30)])
 @examples(12)
 @given(CASES, st.integers(1, 20))

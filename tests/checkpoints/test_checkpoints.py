@@ -368,6 +368,7 @@ def test_a_query_that_is_always_faster(
     assert attempts[0] < attempts[1] < writer.last.number
 
 
+@pytest.mark.thorough
 def test_tables_that_every_query_keeps(tmp_path: Path) -> None:
     """Each has rows or keys, bytes and runs; one that is by time says of which."""
     for name in queries.QUERIES:

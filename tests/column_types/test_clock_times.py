@@ -79,7 +79,7 @@ def test_on_spark(name: str, spark: SparkSession, time_zone: Any, tmp_path: Path
     assert times_of(found) == times_of(wanted)
 
 
-@pytest.mark.parametrize("partials", quick(["spark", "kernels"], "kernels"))
+@pytest.mark.parametrize("partials", quick(["spark", "kernels"]))
 @pytest.mark.parametrize("event_time", quick(["ts", "at"], "ts"))
 def test_partials_of_times_on_spark(
     event_time: str, partials: str, spark: SparkSession, time_zone: Any, tmp_path: Path

@@ -89,7 +89,7 @@ def test_local_runner_agrees_with_flink(family: str, engine: str, tmp_path: Path
 @pytest.mark.parametrize("engine", ["reference", "kernels"])
 def test_local_runner_agrees_with_flink_on_some_random_queries(engine: str, tmp_path: Path) -> None:
     for family in RANDOM:
-        _agrees(_sample([family], 15), family, engine, tmp_path / f"{family}.json")
+        _agrees(_sample([family], 10), family, engine, tmp_path / f"{family}.json")
 
 
 def _agrees(paths: list[str], family: str, engine: str, file: Path) -> None:
@@ -113,24 +113,24 @@ _STATUSES = ("passed", "failed", "skipped")
 
 @pytest.mark.parametrize("engine", quick(["reference", "kernels"], "kernels"))
 def test_local_runner_agrees_with_flink_on_a_sample(engine: str) -> None:
-    paths = _sample([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS, "kernels_small"], 2)
+    paths = _sample([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS, "kernels_small"], 1)
     result = conformance(*paths, "--engine", engine)
     assert result.exit_code == 0, result.stdout
-    not_done = 2 * (1 + len(NOT_BY_ROW) * (engine == "reference"))  # and of sql_window_tvf
+    not_done = 1 + len(NOT_BY_ROW) * (engine == "reference")  # and of sql_window_tvf
     assert _counts(result)["passed"] >= len(paths) - not_done
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_batch_runner_agrees_with_flink_on_a_sample() -> None:
-    paths = _sample([*BOUNDED, *BOUNDED_SQL, *KERNELS], 1)
+    paths = _sample([*BOUNDED, *BOUNDED_SQL, *KERNELS][::2], 1)
     result = conformance(*paths, "--runner", "batch")
     assert result.exit_code == 0, result.stdout
     assert _counts(result) == {"passed": len(paths), "failed": 0, "skipped": 0}
 
 
 def test_streaming_runner_agrees_with_flink_on_a_sample() -> None:
-    _streaming(*map(Path, _sample([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL], 1)))
+    _streaming(*map(Path, _sample([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL][::2], 1)))
 
 
 def test_streaming_runner_shuffles_rows_and_then_partials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("split", quick([1, 2, 3], nightly=[1, 3]))
-@pytest.mark.parametrize("engine", quick(["reference", "auto"]))
+@pytest.mark.parametrize("engine", quick(["reference", "auto"], nightly=["reference"]))
 def test_batches_do_not_matter(engine: Any, split: int) -> None:
     for family in (
         *("tumbling", "sliding", "session", "evictors", "count_window", "triggers"),

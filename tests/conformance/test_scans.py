@@ -68,14 +68,6 @@ def test_local_scans_agree_with_flink(family: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_scans_on_spark_agree_with_flink_on_a_few(spark: SparkSession, tmp_path: Path) -> None:
-    few = [path for path in _sample(1) if "interval_join" in str(path) or "sliding" in str(path)]
-    runner = ScanRunner(Options(device="cpu"), tmp_path, spark)
-    assert _judged(few, runner)[Status.PASSED] == len(few)
-    assert any(runner.read_in_tasks)
-
-
-@pytest.mark.spark
 @pytest.mark.thorough
 def test_scans_on_spark_agree_with_flink_on_a_sample(spark: SparkSession, tmp_path: Path) -> None:
     runner = ScanRunner(Options(device="cpu"), tmp_path, spark)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 #: Pages whose code on Spark takes half a minute each; those of the first steps are in CI.
 LONG = [
-    f"docs/{name}.md" for name in ("index", "operations", "process", "sinks", "sql", "tutorial")
+    f"docs/{name}.md"
+    for name in ("index", "operations", "process", "sinks", "sql", "streaming", "tutorial")
 ]
 
 

@@ -37,14 +37,21 @@ from tests.simulation.stage import Attempt, Shard, Stage, Times, state_folder
 from tests.simulation.trial import try_seed
 
 #: Seeds of the quick test, and of the nightly one.
-QUICK, NIGHTLY = range(120), range(1_000_000, 1_005_000)
+QUICK, THOROUGH, NIGHTLY = range(40), range(120), range(1_000_000, 1_005_000)
 ROOT = Path(__file__).parents[2]
 #: The rows of shards.
 Rows = dict[int, list[pa.Table]]
 
 
-def test_cuts_crashes_and_shards_change_nothing() -> None:
+def test_some_seeds() -> None:
     found = [*trials(QUICK, jobs=1)]
+    assert [trial.failure for trial in found if trial.failure is not None] == []
+    assert sum(trial.facts["results"] for trial in found) > 5
+
+
+@pytest.mark.thorough
+def test_cuts_crashes_and_shards_change_nothing() -> None:
+    found = [*trials(THOROUGH, jobs=1)]
     assert [trial.failure for trial in found if trial.failure is not None] == []
     for fact in ("results", "late", "calls", "crashes", "refused", "aggregated"):
         assert sum(trial.facts[fact] for trial in found) > 5, fact
@@ -208,7 +215,7 @@ def files_in(folder: str) -> dict[str, bytes]:
 
 
 def first_failure(make: type[Execution]) -> str:
-    for seed in QUICK:
+    for seed in THOROUGH:
         trial = try_seed(seed, make=make)
         if trial.failure is not None:
             return trial.failure

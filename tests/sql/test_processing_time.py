@@ -147,7 +147,7 @@ def test_of_one_time_rows_are_in_order_of_arrival(
     assert len(found) == (2 if order == "ASC" else 4)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_over_counts_one_row_after_another(spark: SparkSession, tmp_path: Path) -> None:
     text = f"SELECT k, i, SUM(i) OVER (PARTITION BY k ORDER BY pt) AS s FROM {P}"
     found = run(spark, text, tmp_path, [0, 2, 4], [6, 3], [1])

@@ -217,7 +217,7 @@ def call(log: Counting, made: Entries) -> Entries | None:
 
 @pytest.mark.parametrize(
     ("total", "touched"),
-    [(20_000, 100), (100, 100), pytest.param(20_000, 20_000, marks=pytest.mark.thorough)],
+    [(20_000, 100), (100, 100), pytest.param(20_000, 20_000, marks=pytest.mark.slow)],
 )
 def test_a_call_costs_as_much_as_it_touches(total: int, touched: int) -> None:
     log, alone, rng = Counting(), 0, np.random.default_rng(3)

@@ -57,7 +57,7 @@ def rows_in(folder: Path) -> list[int]:
     return [each.counters.rows for each in metrics_in(folder) if each.counters.rows]
 
 
-@pytest.mark.parametrize("name", quick(["sliding", "sessions", "lateness"], "sliding"))
+@pytest.mark.parametrize("name", quick(["sliding", "sessions", "lateness"]))
 def test_a_scan_gives_what_a_dataframe_gives(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

@@ -76,7 +76,7 @@ def check_like_instants(spark: SparkSession, root: Path, name: str, found: list[
 NIGHTLY = [
     *("sliding", "every row", "by the time", "trigger", "evictor", "continuous", "with windows"),
     *("window join", "co-group", "window function", "stage", "temporal join", "pattern"),
-    *("union", "process", "sessions", "top"),
+    *("union", "process", "sessions", "top", "over"),
 ]
 
 

@@ -182,7 +182,9 @@ IN_PROCESSING_TIME: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", quick(IN_PROCESSING_TIME, nightly=["sessions", "windows"]))
+@pytest.mark.parametrize(
+    "name", quick(IN_PROCESSING_TIME, nightly=["sessions", "windows", "ingestion"])
+)
 def test_processing_time(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Every row is in one window, which fires without another row."""
     files(tmp_path / "in", batches(2, 100))

@@ -121,7 +121,7 @@ def test_a_query_that_goes_back_gives_the_same_in_the_same_micro_batches(
     assert written(spark, tmp_path) == before
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_query_goes_back_to_before_its_first_row_and_is_not_given_to_another_path(
     spark: SparkSession, tmp_path: Path
 ) -> None:
