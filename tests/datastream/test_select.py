@@ -91,7 +91,7 @@ def test_windows_over_selected_rows_have_their_time() -> None:
         (["a", "a"], {}, NameClashError, "different names"),
         ([], {"x": "nothing + 1"}, QueryError, "nothing"),
         ([], {"x": "sum(a)"}, QueryError, "sum"),
-        ([3], {}, QueryError, "names of results"),
+        ([3], {}, QueryError, "names one by one"),
         ([], {"__no_key": "1"}, NameClashError, "used inside"),
         (["a"], {"where": "a + 1"}, QueryError, "condition"),
     ],
