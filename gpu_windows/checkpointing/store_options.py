@@ -64,7 +64,7 @@ def find_options(url: ObjectUrl, setting: Setting) -> Options:
         If the session encrypts what it writes to the store in a way that is not followed here.
     """
     for name in _NOT_FOLLOWED.get(url.store, ()):
-        if setting(name):
+        if setting(name) or setting(f"{name}.{url.host}"):
             raise CheckpointError("files here cannot be encrypted as Spark's are", value=name)
     if url.scheme in ("s3", "s3a"):
         options = dict(_s3_options(url.bucket, setting))
@@ -77,8 +77,11 @@ def find_options(url: ObjectUrl, setting: Setting) -> Options:
 
 
 def _s3_options(bucket: str, setting: Setting) -> Iterator[tuple[str, str]]:
-    def get(name: str) -> str | None:
-        return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}")
+    def get(*names: str) -> str | None:
+        """Return a setting by its names, that of the bucket first."""
+        places = f"fs.s3a.bucket.{bucket}", "fs.s3a"
+        keys = (f"{place}.{name}" for place in places for name in names)
+        return next(filter(None, map(setting, keys)), None)
 
     values = {option: get(name) for name, option in _S3.items()}
     if not (values["access_key_id"] and values["secret_access_key"]):
@@ -102,15 +105,15 @@ def _s3_options(bucket: str, setting: Setting) -> Iterator[tuple[str, str]]:
     yield from ((option, value) for option, value in values.items() if value)
 
 
-def _s3_encryption(get: Setting) -> Iterator[tuple[str, str]]:
-    algorithm = next(filter(None, map(get, _S3_ALGORITHM)), None)
+def _s3_encryption(get: Callable[..., str | None]) -> Iterator[tuple[str, str]]:
+    algorithm = get(*_S3_ALGORITHM)
     if algorithm is None:
         return
     if algorithm not in _S3_ENCRYPTION or get("encryption.context"):
         rule = f"objects are encrypted by {', '.join(_S3_ENCRYPTION)}, without a context"
         raise CheckpointError(rule, value=f"fs.s3a.encryption.algorithm={algorithm}")
     name, key_option = _S3_ENCRYPTION[algorithm]
-    key = next(filter(None, map(get, _S3_ENCRYPTION_KEY)), None)
+    key = get(*_S3_ENCRYPTION_KEY)
     if key is None and algorithm == "SSE-C":
         raise CheckpointError("SSE-C needs fs.s3a.encryption.key", value=algorithm)
     yield "server_side_encryption", name

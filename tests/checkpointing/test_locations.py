@@ -180,6 +180,15 @@ KMS = {"server_side_encryption": "aws:kms", "sse_kms_key_id": "arn"}
             },
             KMS,
         ),
+        (
+            {
+                "encryption.algorithm": "AES256",
+                "bucket.bucket.server-side-encryption-algorithm": "SSE-KMS",
+                "encryption.key": "arn of all",
+                "bucket.bucket.server-side-encryption.key": "arn",
+            },
+            KMS,
+        ),
         ({"bucket.other.encryption.algorithm": "SSE-KMS", "encryption.key": "arn"}, {}),
     ],
 )
@@ -205,7 +214,7 @@ def test_how_s3_encrypts(settings: dict[str, str], expected: dict[str, str]) -> 
         ("gs://bucket/a", {"fs.gs.encryption.key": "hidden"}, "got fs.gs.encryption.key"),
         (
             AZURE,
-            {"fs.azure.encryption.context.provider.type": "hidden"},
+            {"fs.azure.encryption.context.provider.type.account.dfs.core.windows.net": "hidden"},
             "cannot be encrypted as Spark's are, got fs.azure.encryption.context",
         ),
     ],

@@ -79,9 +79,17 @@ def test_what_a_server_answers(files: ObjectFiles, server: S3Server, bucket: str
     assert server.keys(bucket) == []
 
 
-def test_every_object_is_encrypted_as_the_session_says(server: S3Server, bucket: str) -> None:
+@pytest.mark.parametrize("has_session", [True, False])
+def test_every_object_is_encrypted_as_the_session_or_the_environment_says(
+    server: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch, *, has_session: bool
+) -> None:
     """State, which is sent in parts if it is large, and commits."""
-    settings = {"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "of-ours"}
+    settings: dict[str, str] = {}
+    if has_session:
+        settings = {"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "of-ours"}
+    else:
+        monkeypatch.setenv("AWS_SERVER_SIDE_ENCRYPTION", "aws:kms")
+        monkeypatch.setenv("AWS_SSE_KMS_KEY_ID", "of-ours")
     url = f"s3a://{bucket}/checkpoint"
     options = (*server.options, *find_options(parse_url(url), settings.get))
     files = ObjectFiles(url, options, retries=2)
