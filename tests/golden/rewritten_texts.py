@@ -173,6 +173,10 @@ _MORE = {
         FROM {_T} {_BY}""",
     "listagg_none": f"""SELECT window_start, `key`, LISTAGG(NULLIF(`key`, 'a')) AS a FROM {_T}
         {_BY}, `key`""",
+    "listagg_distinct": f"""SELECT window_start, COUNT(*) AS n,
+        ARRAY_JOIN(ARRAY_SORT(SPLIT(LISTAGG(DISTINCT `key`), ',')), ',') AS a,
+        CHAR_LENGTH(LISTAGG(DISTINCT `key`, '--') FILTER (WHERE `value` > 3)) AS b
+        FROM {_T} {_BY}""",
 }
 STATEMENTS = {
     **_INTERVAL_JOINS,

@@ -138,9 +138,9 @@ MISTAKES = {
     ),
     "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
     "unknown aggregate": (f"SELECT #MY_AGG(s) AS x {IN} {BY}", "gw.user_aggregate"),
-    "a list of different texts": (
-        f"SELECT #LISTAGG(DISTINCT s) AS x {IN} {BY}",
-        "without DISTINCT",
+    "a list in an order": (
+        f"SELECT #LISTAGG(DISTINCT s ORDER BY s) AS x {IN} {BY}",
+        "without ORDER BY",
     ),
     "a list by a column": (f"SELECT #LISTAGG(s, k) AS x {IN} {BY}", "a literal between"),
     "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "would depend on when"),

@@ -85,19 +85,25 @@ def build_list_aggregate(node: exp.Expr, columns: Columns) -> tuple[ApiCall, Api
     Raises
     ------
     SqlError
-        If it is not ``LISTAGG(text)`` or ``LISTAGG(text, 'separator')``, maybe with FILTER.
+        If it is not ``LISTAGG(text)`` or ``LISTAGG(text, 'separator')``, maybe with DISTINCT and
+        FILTER.
     """
     call = node.this if isinstance(node, exp.Filter) else node
     text, separator = call.this, call.args.get("separator") or exp.Literal.string(",")
+    is_distinct = isinstance(text, exp.Distinct) and len(text.expressions) == 1
+    if is_distinct:
+        (text,) = text.expressions
     is_plain = not isinstance(text, exp.Distinct | exp.Order)
     if not is_plain or not isinstance(separator, exp.Literal) or not separator.is_string:
-        raise sql_error(node, "LISTAGG takes a text and a literal between texts, without DISTINCT")
+        raise sql_error(node, "LISTAGG takes a text and a literal between texts, without ORDER BY")
     condition: exp.Expr = exp.Not(this=exp.Is(this=text.copy(), expression=exp.Null()))
     if isinstance(node, exp.Filter):
         condition = exp.and_(condition, node.expression.this)
     with errors_at(node):
         of_rows = columns.name(condition)
         values = call_api(gw.collect_list, columns.name(text))
+        if is_distinct:
+            values = values.call("distinct")
         lists = values.call("filter", of_rows).on_one_line()
         count = call_api(gw.count).call("filter", of_rows).on_one_line()
     return lists, count, separator
