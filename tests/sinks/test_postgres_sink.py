@@ -72,7 +72,11 @@ def test_columns_that_postgres_does_not_have() -> None:
     ("kind", "dtype", "there", "holds"),
     [
         ("bigint", pa.int64(), "integer", True),  # PostgreSQL raises for others
+        ("bigint", pa.int64(), "numeric", True),
+        ("smallint", pa.int16(), "numeric(12,0)", True),
+        ("bigint", pa.int64(), "numeric(12,-2)", False),  # would be rounded
         ("bigint", pa.int64(), "double precision", False),
+        ("double precision", pa.float64(), "numeric", False),
         ("double precision", pa.float64(), "real", False),
         ("text", pa.string(), "character varying(9)", False),  # spaces would be cut off
         ("numeric", pa.decimal128(9, 2), "numeric(20,2)", True),

@@ -77,7 +77,8 @@ def write(
 
 
 def keys_of(url: str, table: str) -> list[int]:
-    return sorted(row[0] for row in ask(url, f"SELECT k FROM {table}"))
+    found = ask(url, f"SELECT k FROM {table}")
+    return sorted(int(row[0]) for row in found)  # ADBC returns a numeric as text
 
 
 def test_two_names_of_one_table_are_refused(url: str) -> None:
@@ -92,6 +93,20 @@ def test_two_names_of_one_table_are_refused(url: str) -> None:
     for _ in range(2):
         write(writer, 0, lambda output: rows(keys[output]))
     assert [keys_of(url, table) for table in ("x", "public.s", "other.s")] == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("kind", ["numeric", "numeric(19,0)", "numeric(3,0)"])
+def test_integers_in_a_numeric_column(url: str, kind: str) -> None:
+    ask(url, f"CREATE TABLE t (k {kind})")
+    writer = opened(url, "t")
+    write(writer, 0, rows(-7, 999))
+    if kind == "numeric(3,0)":
+        with pytest.raises(errors.OutputError, match="numeric field overflow"):
+            write(writer, 1, rows(2**63 - 1))
+        assert keys_of(url, "t") == [-7, 999]
+        return
+    write(writer, 1, rows(2**63 - 1))
+    assert keys_of(url, "t") == [-7, 999, 2**63 - 1]
 
 
 def test_an_output_that_is_written_later(url: str) -> None:

@@ -13,9 +13,9 @@ from gpu_windows.sinks.postgres.statements import MAX_NAME_BYTES, TableName, quo
 
 #: Types of results to those of tables that hold the same values, or raise an error.
 _ALSO = {
-    "smallint": {"integer", "bigint"},
-    "integer": {"smallint", "bigint"},
-    "bigint": {"smallint", "integer"},
+    "smallint": {"integer", "bigint", "numeric"},
+    "integer": {"smallint", "bigint", "numeric"},
+    "bigint": {"smallint", "integer", "numeric"},
     "real": {"double precision"},
     "text": {"character varying"},
 }
@@ -69,4 +69,6 @@ def _holds(there: str, kind: str, dtype: pa.DataType) -> bool:
     if there == kind or there in _ALSO.get(kind, ()):
         return True
     limited = _NUMERIC.fullmatch(there)
-    return limited is not None and arrow.is_decimal(dtype) and int(limited[2]) >= int(dtype.scale)
+    if limited is None or not (arrow.is_decimal(dtype) or arrow.is_integer(dtype)):
+        return False
+    return int(limited[2]) >= (int(dtype.scale) if arrow.is_decimal(dtype) else 0)
