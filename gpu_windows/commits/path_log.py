@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import NamedTuple
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -27,6 +28,13 @@ NOTHING: Position = (-1, -1)
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 #: Characters that Hadoop does not quote in URIs.
 _ASCII = "".join(map(chr, range(33, 127)))
+
+
+class FileSize(NamedTuple):
+    """Rows in the footer of a file, None without a footer; and the bytes of the file."""
+
+    rows: int | None
+    length: int
 
 
 @dataclass(frozen=True)
@@ -70,14 +78,11 @@ class PathLog:
                         return generation, number
         return NOTHING
 
-    def files(self, folder: str) -> list[str]:
-        """Return the Parquet files of a folder below the path, for `open`."""
-        found = self._list_infos(folder)
-        return sorted(info.path for info in found if info.base_name.endswith(".parquet"))
-
-    def rows_of_files(self, folder: str) -> dict[str, int | None]:
-        """Return each of `files` to the number of rows in its footer; None without a footer."""
-        return {file: self._footer_rows(file) for file in self.files(folder)}
+    def sizes_of_files(self, folder: str) -> dict[str, FileSize]:
+        """Return the Parquet files of a folder below the path, for `open`, and their sizes."""
+        found = sorted(self._list_infos(folder), key=lambda info: info.path)
+        parquet = [info for info in found if info.base_name.endswith(".parquet")]
+        return {info.path: FileSize(self._footer_rows(info.path), info.size) for info in parquet}
 
     def _footer_rows(self, file: str) -> int | None:
         try:
@@ -87,7 +92,7 @@ class PathLog:
             return None
 
     def open(self, file: str) -> object:
-        """Open one of `files`."""
+        """Open one of `sizes_of_files`."""
         return self._system[0].open_input_file(file)
 
     @cached_property
@@ -162,8 +167,8 @@ def committed_files(path: str) -> list[str]:
     for commit in commits:
         part = commit.outputs.get(RESULT)
         if part is not None:
-            rows = log.rows_of_files(part.folder)
-            names = {PurePosixPath(file).name: count for file, count in rows.items()}
+            sizes = log.sizes_of_files(part.folder)
+            names = {PurePosixPath(file).name: size.rows for file, size in sizes.items()}
             there = part.choose_files(names)
             readable = select_files(path, commit, RESULT, there, "raise")
             found += [f"{path}/{part.folder}/{name}" for name in readable]

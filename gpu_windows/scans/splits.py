@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Protocol, TypeVar
 
 from gpu_windows.scans.files import ScannedFile
 
 #: Cost of opening a file, in bytes that could be read meanwhile (Spark's own estimate).
 OPEN_BYTES = 4 << 20
+
+
+class Sized(Protocol):
+    """A file of a known length."""
+
+    @property
+    def length(self) -> int:
+        """Its bytes."""
+
+
+class Costly(Protocol):
+    """What one task reads, whole."""
+
+    @property
+    def cost(self) -> int:
+        """Cost of reading it, in bytes."""
+
+
+Part = TypeVar("Part", bound=Costly)
 
 
 @dataclass(frozen=True)
@@ -37,16 +57,16 @@ class Split:
         return self.start <= begin + length // 2 < self.stop
 
 
-def split_bytes(files: Sequence[ScannedFile], tasks: int, max_bytes: int) -> int:
-    """Return the bytes of a split, by the rule of Spark's own readers.
+def split_bytes(files: Sequence[Sized], tasks: int, max_bytes: int) -> int:
+    """Return the bytes that a task reads, by the rule of Spark's own readers.
 
     Parameters
     ----------
-    files : sequence of ScannedFile
+    files : sequence of Sized
     tasks : int
         How many run at a time.
     max_bytes : int
-        Of a split.
+        Of a task.
     """
     total = sum(file.length + OPEN_BYTES for file in files)
     return max(1, min(max_bytes, max(OPEN_BYTES, -(-total // max(tasks, 1)))))
@@ -59,25 +79,23 @@ def split_files(files: Iterable[ScannedFile], size: int) -> Iterator[Split]:
             yield Split(file, start, min(start + size, file.length))
 
 
-def fill_bins(
-    splits: Iterable[tuple[int, Split]], size: int
-) -> list[tuple[tuple[int, Split], ...]]:
-    """Return splits in the fewest bins of ``size`` bytes, with similar costs.
+def fill_bins(parts: Iterable[tuple[int, Part]], size: int) -> list[tuple[tuple[int, Part], ...]]:
+    """Return parts of files in the fewest bins of ``size`` bytes, with similar costs.
 
-    The longest split is placed first, each into the bin with the lowest cost so far.
+    The longest is placed first, each into the bin with the lowest cost so far.
 
     Parameters
     ----------
-    splits : iterable of (int, Split)
-        Each with the number of its part.
+    parts : iterable of (int, Costly)
+        Each with the number of what it is a part of.
     size : int
     """
-    every = sorted(splits, key=lambda each: each[1].cost, reverse=True)
-    count = max(1, round(sum(split.cost for _, split in every) / size))
-    bins: list[list[tuple[int, Split]]] = [[] for _ in range(min(count, len(every)))]
+    every = sorted(parts, key=lambda each: each[1].cost, reverse=True)
+    count = max(1, round(sum(part.cost for _, part in every) / size))
+    bins: list[list[tuple[int, Part]]] = [[] for _ in range(min(count, len(every)))]
     costs = [(0, number) for number in range(len(bins))]
-    for part, split in every:
+    for of, part in every:
         cost, number = heappop(costs)
-        bins[number].append((part, split))
-        heappush(costs, (cost + split.cost, number))
+        bins[number].append((of, part))
+        heappush(costs, (cost + part.cost, number))
     return [tuple(each) for each in bins]

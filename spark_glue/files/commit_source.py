@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from gpu_windows.commits.path_log import NOTHING, PathLog, Position
 from gpu_windows.commits.records import Commit
 from gpu_windows.errors import OutputError
 from gpu_windows.operators.state.schemas import add_missing
+from gpu_windows.scans.splits import OPEN_BYTES, fill_bins, split_bytes
 from gpu_windows.spark_glue.columns.types import to_arrow_schema
 from gpu_windows.spark_glue.contract.available_now import SupportsTriggerAvailableNow
 
@@ -34,7 +36,8 @@ class CommitSource(DataSource):
     """Spark's source of `gpu_windows.read_output_stream`.
 
     Its options are ``uri``, ``output``, ``missing``, ``micro_batch`` (the column of the number, the
-    last one of the schema) and ``max_micro_batches``.
+    last one of the schema), ``max_micro_batches``, ``tasks`` (how many run at a time) and
+    ``task_bytes`` (of files, that one reads at most).
     """
 
     @classmethod
@@ -47,13 +50,26 @@ class CommitSource(DataSource):
         return CommitReader(schema, self.options)
 
 
-@dataclass
-class File(InputPartition):
-    """A file of a micro-batch, and how many rows it has."""
+@dataclass(frozen=True)
+class File:
+    """A file of a micro-batch, and its rows and bytes."""
 
     path: str
     number: int
     rows: int
+    length: int
+
+    @property
+    def cost(self) -> int:
+        """Cost of reading it, in bytes."""
+        return self.length + OPEN_BYTES
+
+
+@dataclass
+class Files(InputPartition):
+    """The files that a task reads, each with the number of its micro-batch."""
+
+    files: tuple[tuple[int, File], ...]
 
 
 class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -74,6 +90,7 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = to_arrow_schema(schema)
         limit = options.get("max_micro_batches")
         self._max_micro_batches = None if limit is None else int(limit)
+        self._tasks, self._task_bytes = int(options["tasks"]), int(options["task_bytes"])
         self._end: Position | None = None
         self._last_offset = NOTHING
 
@@ -110,8 +127,10 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Record the current end: a query with this trigger stops there."""
         self._end = self._log.last()
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[File]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Files]:
         """Return the files between two offsets, whose footers are read, several at once.
+
+        A task reads as many as one of Spark's own readers of files would.
 
         Raises
         ------
@@ -121,29 +140,36 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         commits = self._log.between(_position(start), _position(end))
         having = [commit for commit in commits if self._output in commit.outputs]
         with ThreadPoolExecutor(_THREADS) as pool:
-            return list(chain.from_iterable(pool.map(self._files, having)))
+            files = list(chain.from_iterable(pool.map(self._files, having)))
+        size = split_bytes(files, self._tasks, self._task_bytes)
+        return [Files(each) for each in fill_bins(((file.number, file) for file in files), size)]
 
     def _files(self, commit: Commit) -> list[File]:
-        rows = self._log.rows_of_files(commit.outputs[self._output].folder)
+        sizes = self._log.sizes_of_files(commit.outputs[self._output].folder)
+        rows = {name: size.rows for name, size in sizes.items()}
         names = select_files(self._log.uri, commit, self._output, rows, self._missing)
-        return [File(name, commit.number, rows[name] or 0) for name in names]
+        return [File(name, commit.number, rows[name] or 0, sizes[name].length) for name in names]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file; in a Spark task."""
-        assert isinstance(partition, File)
+        """Yield the rows of files, by micro-batch; in a Spark task."""
+        assert isinstance(partition, Files)
+        for _, file in sorted(partition.files, key=itemgetter(0)):
+            yield from self._read_file(file)
+
+    def _read_file(self, of: File) -> Iterator[pa.RecordBatch]:
         names = self._schema.names[:-1] if self._adds_number else self._schema.names
-        with self._log.open(partition.path) as file:  # type: ignore[attr-defined]
+        with self._log.open(of.path) as file:  # type: ignore[attr-defined]
             # Spark writes timestamps of 96 bits unless told otherwise.
             parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
-            if parquet.metadata.num_rows != partition.rows:
-                rule = f"a file of micro-batch {partition.number} had {partition.rows} rows before"
-                raise OutputError(rule, value=f"{partition.path}: {parquet.metadata.num_rows}")
+            if parquet.metadata.num_rows != of.rows:
+                rule = f"a file of micro-batch {of.number} had {of.rows} rows before"
+                raise OutputError(rule, value=f"{of.path}: {parquet.metadata.num_rows}")
             there = {*parquet.schema_arrow.names}
             lacking = pa.schema([self._schema.field(n) for n in names if n not in there])
             for batch in parquet.iter_batches(_ROWS, columns=[n for n in names if n in there]):
                 table = add_missing(pa.Table.from_batches([batch]), lacking)
                 if self._adds_number:
-                    numbers = pa.array(np.full(len(table), partition.number))
+                    numbers = pa.array(np.full(len(table), of.number))
                     table = table.append_column(self._schema.names[-1], numbers)
                 table = table.select(self._schema.names).cast(self._schema)
                 yield from table.combine_chunks().to_batches()

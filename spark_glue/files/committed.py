@@ -17,6 +17,7 @@ from gpu_windows.spark_glue.files.commit_source import CommitSource
 from gpu_windows.spark_glue.files.marker_files import files_of, literal, read_markers
 from gpu_windows.spark_glue.files.ownership import owners
 from gpu_windows.spark_glue.files.part_files import complete_files, read_files
+from gpu_windows.spark_glue.session.settings import max_task_bytes, tasks_at_a_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +61,8 @@ def stream_output(
     session.dataSource.register(CommitSource)
     reader = session.readStream.format(CommitSource.name()).schema(schema)
     reader = reader.option("uri", _uri(session, path)).option("output", output)
-    reader = reader.option("missing", missing)
+    reader = reader.option("missing", missing).option("tasks", tasks_at_a_time(session))
+    reader = reader.option("task_bytes", max_task_bytes(session))
     if micro_batch is not None:
         reader = reader.option("micro_batch", micro_batch)
     if max_micro_batches is not None:

@@ -35,6 +35,9 @@ ROWS = 32_768
 
 #: The number of partitions of a shuffle.
 _PARTITIONS = "spark.sql.shuffle.partitions"
+#: Settings of how many tasks run at a time, and how many bytes of files one of them reads.
+_PARALLELISM = ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism")
+_TASK_BYTES = "spark.sql.files.maxPartitionBytes"
 #: Rows of a batch where nothing is set.
 _SPARKS_ROWS = "10000"
 
@@ -238,6 +241,21 @@ def default_shards(session: SparkSession) -> int:
 def shuffle_partitions(session: SparkSession) -> int:
     """Return the number of partitions of a shuffle."""
     return int(session.conf.get(_PARTITIONS) or 200)
+
+
+def tasks_at_a_time(session: SparkSession) -> int:
+    """Return how many tasks that read files run at a time, as Spark takes it."""
+    for name in _PARALLELISM:
+        value = session.conf.get(name, None)
+        if value is not None:
+            return int(value)
+    context = getattr(session, "sparkContext", None)  # Spark Connect has none
+    return int(context.defaultParallelism) if context is not None else 200
+
+
+def max_task_bytes(session: SparkSession) -> int:
+    """Return how many bytes of files a task reads at most."""
+    return byte_count(session.conf.get(_TASK_BYTES))
 
 
 _SIZE = re.compile(r"(\d+)([bkmgtp]?)(?:i?b)?", re.IGNORECASE)

@@ -13,16 +13,12 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.scanned_rows import ScannedRows
 from gpu_windows.scans.splits import Split, fill_bins, split_bytes, split_files
-from gpu_windows.spark_glue.session.settings import byte_count
+from gpu_windows.spark_glue.session.settings import max_task_bytes, tasks_at_a_time
 from gpu_windows.spark_glue.tasks.worker_step import Batches, Step, map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
-
-#: Settings of how many tasks run at a time, and how many bytes one of them reads.
-_PARALLELISM = ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism")
-_MAX_BYTES = "spark.sql.files.maxPartitionBytes"
 
 
 @dataclass(frozen=True)
@@ -88,20 +84,10 @@ def read_in_tasks(
 def assign_splits(session: SparkSession, rows: ScannedRows) -> list[tuple[tuple[int, Split], ...]]:
     """Return the splits of each task, each with the number of its part."""
     files = [file for part in rows.parts for file in part.scan.files]
-    max_bytes = byte_count(session.conf.get(_MAX_BYTES))
-    size = split_bytes(files, _tasks_at_a_time(session), max_bytes)
+    size = split_bytes(files, tasks_at_a_time(session), max_task_bytes(session))
     splits = (
         (number, split)
         for number, part in enumerate(rows.parts)
         for split in split_files(part.scan.files, size)
     )
     return fill_bins(splits, size)
-
-
-def _tasks_at_a_time(session: SparkSession) -> int:
-    for name in _PARALLELISM:
-        value = session.conf.get(name, None)
-        if value is not None:
-            return int(value)
-    context = getattr(session, "sparkContext", None)  # Spark Connect has none
-    return int(context.defaultParallelism) if context is not None else 200

@@ -58,7 +58,8 @@ def test_who_follows_the_path_is_told_then_has_what_comes_again(tmp_path: Path) 
     from gpu_windows.spark_glue.files.commit_source import CommitReader
 
     run(tmp_path, 4)
-    reader = CommitReader(StructType(), {"uri": (tmp_path / "out").as_uri(), "output": "result"})
+    options = {"uri": (tmp_path / "out").as_uri(), "output": "result"}
+    reader = CommitReader(StructType(), {**options, "tasks": "2", "task_bytes": "1"})
     seen = reader.latestOffset({"generation": 0, "micro_batch": 1})
     back(tmp_path, 2)
     with pytest.raises(OutputError, match="the path holds less than was read from it"):

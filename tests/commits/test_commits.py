@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import LongType, StructType
 
@@ -54,7 +56,32 @@ def test_of_two_texts_of_a_micro_batch_one_counts(tmp_path: Path) -> None:
 
 def follower(path: Path, **options: str) -> CommitReader:
     schema = StructType().add("k", LongType())
-    return CommitReader(schema, {"uri": path.as_uri(), "output": "result", **options})
+    of_tasks = {"tasks": "2", "task_bytes": str(128 << 20)}
+    return CommitReader(schema, {"uri": path.as_uri(), "output": "result", **of_tasks, **options})
+
+
+@pytest.mark.parametrize(
+    ("tasks", "task_bytes", "expected"), [(2, 128 << 20, 3), (2, 1 << 30, 2), (2, 1, 90)]
+)
+def test_a_task_reads_several_small_files(
+    tmp_path: Path, tasks: int, task_bytes: int, expected: int
+) -> None:
+    """As one of Spark's own readers does; each row is read once, by micro-batch within a task."""
+    (tmp_path / "owners" / "00000000").mkdir(parents=True)
+    for number in range(30):
+        part = Part(f"result/{number}", 6)
+        for file in range(3):
+            (tmp_path / part.folder).mkdir(parents=True, exist_ok=True)
+            rows = pa.table({"k": pa.array([number * 10 + file] * 2)})
+            pq.write_table(rows, tmp_path / part.folder / f"part-{file}.parquet")
+        record(tmp_path, Commit(0, number, 5, {"result": part}))
+    reader = follower(tmp_path, tasks=str(tasks), task_bytes=str(task_bytes))
+    found = reader.partitions(reader.initialOffset(), reader.latestOffset())
+    assert len(found) == expected
+    read = [pa.Table.from_batches(reader.read(each))["k"].to_pylist() for each in found]
+    assert all([k // 10 for k in of] == sorted(k // 10 for k in of) for of in read)
+    every = [number * 10 + file for number in range(30) for file in range(3)]
+    assert sorted(k for of in read for k in of) == sorted(every * 2)
 
 
 @pytest.mark.parametrize("options", [{}, {"max_micro_batches": "2"}])
