@@ -22,7 +22,7 @@ class Sized(Protocol):
 
 
 class Costly(Protocol):
-    """What one task reads, whole."""
+    """A part of files that one task reads whole."""
 
     @property
     def cost(self) -> int:
