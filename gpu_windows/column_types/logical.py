@@ -91,7 +91,8 @@ def logical_type(dtype: pa.DataType) -> pa.DataType:
 
     Times keep their zone, which is for display. Times of nanoseconds stay, because they may be
     finer than Spark's. So do durations of any unit, because one that is too long is a bad value of
-    its row, and types that Spark does not have.
+    its row, and types that Spark does not have, such as extension types that give numbers another
+    meaning (pandas: Period).
 
     Examples
     --------
@@ -102,7 +103,8 @@ def logical_type(dtype: pa.DataType) -> pa.DataType:
     ListType(list<item: int32>)
     """
     if isinstance(dtype, pa.BaseExtensionType):
-        return logical_type(dtype.storage_type)
+        storage = logical_type(dtype.storage_type)
+        return dtype if types.is_primitive(storage) else storage
     if types.is_dictionary(dtype) or types.is_run_end_encoded(dtype):
         return logical_type(dtype.value_type)
     if types.is_decimal(dtype):

@@ -165,6 +165,25 @@ def named_columns(
     return source, names
 
 
+def window_columns(
+    source: Source, columns: Sequence[str | Column] | None, keys: Sequence[str]
+) -> tuple[Source, tuple[str, ...]]:
+    """Return the source with columns named that a function sees of windows, and their names.
+
+    Raises
+    ------
+    QueryError
+        If there are none: the rows of a table without columns are not counted.
+    """
+    if columns is None:
+        columns = [name for name in source.user_columns if name not in keys] or keys
+    source, names = named_columns(source, columns)
+    if not names:
+        rule = "a function of windows sees at least one column of their rows, such as the time"
+        raise QueryError(rule, value="none")
+    return source, names
+
+
 def check_seen(names: Sequence[str]) -> None:
     """Raise `NameClashError` if a function would see two columns by the same name."""
     if len({*names}) < len(names):

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Literal, Never, Self
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
-from gpu_windows.datastream.columns import bind_aggregates, bind_columns, check_named, named_columns
+from gpu_windows.datastream.columns import (
+    bind_aggregates,
+    bind_columns,
+    check_named,
+    named_columns,
+    window_columns,
+)
 from gpu_windows.datastream.schemas import Schema, read_schema
 from gpu_windows.datastream.steps import R
 from gpu_windows.datastream.top import window_top
@@ -247,7 +253,7 @@ class WindowedStream(Windowed[R]):
     def process(
         self,
         function: ProcessWindowFunction | VectorWindowFunction,
-        columns: Sequence[str | Column] = (),
+        columns: Sequence[str | Column] | None = None,
         *,
         output: Schema,
         rows: RowsAs = "arrow",
@@ -260,8 +266,8 @@ class WindowedStream(Windowed[R]):
         ----------
         function : ProcessWindowFunction or VectorWindowFunction
             The latter takes many windows at once, as Arrow, and runs beside the kernels.
-        columns : sequence of str or Column
-            What it sees of the rows.
+        columns : sequence of str or Column, optional
+            What it sees of the rows; default: all columns except the keys.
         output : pyarrow.Schema, str or StructType
             The columns that it returns, after the keys and the window's bounds; a text is DDL as
             in Spark: ``"total DOUBLE, names ARRAY<STRING>"``.
@@ -294,13 +300,13 @@ class WindowedStream(Windowed[R]):
                 rule = "a VectorWindowFunction takes rows, as Arrow"
                 given = "aggregates" if aggregates else rows
                 raise QueryError(rule, value=given if reduce is None else "reduce")
-            source, names = named_columns(self.keyed.source, columns)
+            source, names = window_columns(self.keyed.source, columns, self.keyed.keys)
             return self._apply(source, Vectorised(function, names, schema))
         check_function(function, ProcessWindowFunction, VectorWindowFunction)
         if aggregates is not None:
             source, bound = self._bind(aggregates)
             return self._apply(source, Process(function, (), schema, rows, bound, reduce))
-        source, names = named_columns(self.keyed.source, columns)
+        source, names = window_columns(self.keyed.source, columns, self.keyed.keys)
         return self._apply(source, Process(function, names, schema, rows, reduce=reduce))
 
     def top(

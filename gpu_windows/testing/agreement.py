@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gpu_windows.column_types.logical import logical_table
 from gpu_windows.datastream.read import read_output
 from gpu_windows.datastream.stream import stream
 from gpu_windows.datastream.write import write_stream
@@ -71,8 +72,8 @@ def assert_runs_agree(
     if micro_batches < 1:
         raise QueryError("micro_batches is a whole number from 1 on", value=repr(micro_batches))
     local = _outputs(query, tables, inputs).result()
-    frames = [spark.createDataFrame(table) for table in tables]
-    frames_by_name = {name: spark.createDataFrame(table) for name, table in inputs.items()}
+    frames = [_frame_of(spark, table) for table in tables]
+    frames_by_name = {name: _frame_of(spark, table) for name, table in inputs.items()}
     batch = _outputs(query, frames, frames_by_name).result()
     compared: dict[str, Any] = {"columns": columns, "digits": digits}
     _compare("a Spark batch", batch, local, compared)
@@ -118,6 +119,14 @@ def _run_stream(
     return read_output(spark, path).toArrow()
 
 
+def _frame_of(spark: SparkSession, table: pa.Table) -> Any:
+    """Return a table as a DataFrame, in which times without a zone have none either."""
+    from gpu_windows.spark_glue.columns.types import to_spark_schema
+
+    rows = logical_table(table)
+    return spark.createDataFrame(rows, to_spark_schema(rows.schema))
+
+
 def _read_in_parts(spark: SparkSession, table: pa.Table, parts: int, folder: Path) -> Any:
     """Write a table as files, in order, and return a stream that reads one after the other."""
     folder.mkdir(parents=True)
@@ -126,6 +135,6 @@ def _read_in_parts(spark: SparkSession, table: pa.Table, parts: int, folder: Pat
         file = folder / f"{number:04}.parquet"
         pq.write_table(table.slice(start, size), file)
         os.utime(file, (number, number))  # Spark reads the oldest first
-    schema = spark.createDataFrame(table.slice(0, 0)).schema
+    schema = _frame_of(spark, table.slice(0, 0)).schema
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     return reader.parquet(str(folder))

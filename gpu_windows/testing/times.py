@@ -62,7 +62,10 @@ def table_of(rows: object, schema: pa.Schema) -> pa.Table:
         if set(rows.schema.names) != set(schema.names):
             rule = f"rows have the columns {', '.join(schema.names)}"
             raise QueryError(rule, value=", ".join(rows.schema.names))
-        return rows.select(schema.names).cast(schema)
+        try:
+            return rows.select(schema.names).cast(schema)
+        except pa.ArrowException as error:
+            raise _misfit(schema, error) from error
     if gives_arrow(rows):
         return table_of(arrow_table(rows), schema)
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
@@ -71,8 +74,12 @@ def table_of(rows: object, schema: pa.Schema) -> pa.Table:
     try:
         return pa.Table.from_pylist([_row_of(row, schema) for row in rows], schema=schema)
     except (pa.ArrowException, TypeError) as error:
-        rule = f"a value does not fit the columns {schema.to_string(truncate_metadata=True)!r}"
-        raise QueryError(f"{rule}: {error}") from error
+        raise _misfit(schema, error) from error
+
+
+def _misfit(schema: pa.Schema, error: Exception) -> QueryError:
+    rule = f"a value does not fit the columns {schema.to_string(truncate_metadata=True)!r}"
+    return QueryError(f"{rule}: {error}")
 
 
 def _row_of(row: Any, schema: pa.Schema) -> dict[str, Any]:
@@ -85,6 +92,9 @@ def _row_of(row: Any, schema: pa.Schema) -> dict[str, Any]:
 
 
 def _value_of(value: Any, dtype: pa.DataType, name: str) -> Any:
+    if types.is_integer(dtype) and isinstance(value, float) and not value.is_integer():
+        rule = f"a value fits the type of its column, {dtype}"  # Arrow would cut off its fraction
+        raise QueryError(rule, value=repr(value), column=name)
     if not (types.is_timestamp(dtype) and isinstance(value, str | int | float)):
         return value
     ticks = ticks_of(value)  # type: ignore[arg-type] # a float is refused

@@ -15,7 +15,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.column_types.logical import is_logical, logical_table, logical_type
-from gpu_windows.errors import ColumnTypeError
+from gpu_windows.errors import ColumnTypeError, UnsupportedAggregateError
 
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
 MINUTE = gw.TumblingEventTimeWindows.of("1 minute")
@@ -167,3 +167,16 @@ def test_scans_read_logical_types_and_prune(tmp_path: Any) -> None:
     assert is_logical(scan.schema)
     found = gw.stream(scan).count_window_all(4).aggregate(u=gw.collect_list("u"))
     assert found["u"].to_pylist() == [[1, 2, 3, 4]]
+
+
+def test_numbers_of_another_meaning_are_no_numbers() -> None:
+    """Months since 1970, of pandas, are neither microseconds nor a key of integers."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": ["a"], "month": pd.period_range("2024-01", periods=1, freq="M")})
+    rows = gw.stream(frame)
+    with pytest.raises(ColumnTypeError, match="event time must be TIMESTAMP"):
+        rows.event_time("month", WATERMARKS).key_by("k").window(MINUTE).aggregate(n=gw.count())
+    for key, aggregate in (("month", gw.count()), ("k", gw.max("month")), ("k", gw.sum("month"))):
+        with pytest.raises((ColumnTypeError, UnsupportedAggregateError), match=r"pandas\.period"):
+            rows.key_by(key).count_window(1).aggregate(n=aggregate)
+    assert logical_type(pa.uuid()) == pa.binary()

@@ -175,7 +175,10 @@ def test_batch_runner_agrees_with_flink(partials: str) -> None:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("partials", ["kernels", "spark"])
 def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
-    paths = [str(GOLDEN / family) for family in (*BOUNDED, *BOUNDED_SQL, *KERNELS)]
+    families = [*BOUNDED, *BOUNDED_SQL, *KERNELS]
+    if partials == "spark":  # refused as a statement, not as a query that the runner skips
+        families.remove("bounded_sql_match")
+    paths = [str(GOLDEN / family) for family in families]
     result = conformance(*paths, "--runner", "batch", "--partials", partials)
     assert result.exit_code == 0, result.stdout
 

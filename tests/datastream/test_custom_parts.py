@@ -174,3 +174,25 @@ def test_state_must_be_declared_and_of_its_type() -> None:
         made = windowed(gw.TumblingEventTimeWindows.of("1 minute")).trigger(trigger)
         with pytest.raises(errors.InvalidFunctionError, match=text):
             made.aggregate(n=gw.count())
+
+
+class Counted(gw.functions.ProcessWindowFunction):
+    """Counts the rows that it sees, and tells their columns."""
+
+    def process(self, key: Any, context: Any, rows: Any) -> Any:
+        """Return one row."""
+        yield {"n": rows.num_rows, "seen": rows.column_names}
+
+
+def test_a_function_sees_all_columns_if_none_are_given() -> None:
+    times = pa.array([1, 2, 3, 4, 5, 8, 9, 15], pa.timestamp("ms", "UTC"))
+    stream = gw.stream(pa.table({"w": ["hi"] * 8, "t": times}))
+    keyed = stream.event_time("t", gw.WatermarkStrategy.for_monotonous_timestamps()).key_by("w")
+    windows = keyed.window(gw.TumblingEventTimeWindows.of("5 ms"))
+    found = windows.process(Counted(), output="n BIGINT, seen ARRAY<STRING>")
+    assert found["n"].to_pylist() == [4, 3, 1]  # as in PyFlink's own test
+    assert found["seen"].to_pylist() == [["t"]] * 3
+    keys = gw.stream(pa.table({"w": ["hi"] * 2})).key_by("w").count_window(2)
+    assert keys.process(Counted(), output="n BIGINT, seen ARRAY<STRING>")["n"].to_pylist() == [2]
+    with pytest.raises(gw.errors.QueryError, match="at least one column of their rows"):
+        windows.process(Counted(), [], output="n BIGINT, seen ARRAY<STRING>")

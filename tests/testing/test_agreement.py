@@ -43,3 +43,16 @@ def test_a_stream_agrees_until_a_row_is_late(spark: SparkSession) -> None:
     assert_runs_agree(hours, spark, clicks([1, 2, 15, 700]), micro_batches=2)
     with pytest.raises(AssertionError, match=r"a stream \(\+\) and Arrow \(-\) do not agree"):
         assert_runs_agree(hours, spark, clicks([1, 15, 2, 700]), micro_batches=4)
+
+
+def test_times_without_a_zone_agree_in_every_zone(spark: SparkSession) -> None:
+    zone = "spark.sql.session.timeZone"
+    before = str(spark.conf.get(zone))
+    spark.conf.set(zone, "Europe/Berlin")
+    try:  # clocks there skip the second time
+        times = [datetime(2024, 3, 30, 2, 30), datetime(2024, 3, 31, 2, 30)]
+        rows = pa.table({"user": ["ann"] * 2, "ts": times, "n": [1, 2]})
+        found = assert_runs_agree(hours, spark, rows, compare_stream=False)
+    finally:
+        spark.conf.set(zone, before)
+    assert found["window_start"].to_pylist() == times

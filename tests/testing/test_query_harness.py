@@ -271,3 +271,14 @@ def test_a_chain_is_tested_query_by_query() -> None:
 
     with pytest.raises(QueryError, match="a harness runs one query"):
         harness(lambda rows: chain(rows).aggregate(n=gw.count()), SCHEMA)
+
+
+@pytest.mark.parametrize("value", [1.9, float("nan")])
+def test_numbers_are_not_rounded(value: float) -> None:
+    run = harness(sums, SCHEMA)
+    run.push([{**row("00:01", 1), "v": 2.0}])
+    with pytest.raises(QueryError, match=r"a value fits the type .*int64, got (1.9|nan) \(column"):
+        run.push([{**row("00:01", 1), "v": value}])
+    rows = pa.table({"k": ["a"], "ts": [SUMMER], "v": [value]})
+    with pytest.raises(QueryError, match="a value does not fit the columns"):
+        run.push(rows)

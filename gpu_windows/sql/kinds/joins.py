@@ -16,7 +16,8 @@ from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.kinds import temporal_join
 from gpu_windows.sql.kinds.join_sides import Sides, join_type
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
-from gpu_windows.sql.syntax.value_types import apply_type_rules, value_type
+from gpu_windows.sql.syntax.type_names import CLOCK_TIME
+from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.columns import Columns
 from gpu_windows.sql.tables.inputs import (
@@ -353,7 +354,21 @@ class Join:
         side = 0 if is_constant else self.sides.side_of(node)
         if side is None or isinstance(node, exp.Interval) or self.sides.has_window_columns(node):
             return None
-        return self._column_result(side, self._columns[side].name(node))
+        return self._column_result(
+            side, self._columns[side].name(self._like_event_time(side, node))
+        )
+
+    def _like_event_time(self, side: int, node: exp.Expr) -> exp.Expr:
+        """Return a clock time as an instant, of the session's zone, where the event time is one.
+
+        Conditions of pairs are computed in UTC.
+        """
+        table = self.sides.tables[side]
+        stream = table.timed_stream
+        is_instant = stream.source.schema.field(stream.time).type.tz is not None
+        if is_instant and infer_type(node, table.type_of) == CLOCK_TIME:
+            return exp.cast(node.copy(), exp.DType.TIMESTAMPLTZ)
+        return node
 
     def _column_result(self, side: int, column: str) -> exp.Column:
         """Return the result of a side's column, and pick the column."""

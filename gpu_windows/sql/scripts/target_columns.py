@@ -23,7 +23,7 @@ _SQL_NAMES = {
     pa.bool_(): "BOOLEAN",
     pa.date32(): "DATE",
     pa.timestamp("us"): "TIMESTAMP_NTZ",
-    pa.timestamp("us", "UTC"): "TIMESTAMP",
+    pa.timestamp("us", "UTC"): "TIMESTAMP_LTZ",
     pa.int8(): "TINYINT",
     pa.int16(): "SMALLINT",
     pa.int32(): "INT",

@@ -18,9 +18,16 @@ CLOCK_TIME = "clock time"
 ELEMENTS = "elements: "
 #: Metadata of a node: its value type.
 VALUE_TYPE = "value_type"
+#: Metadata of a node: how many digits of seconds its type has.
+SECOND_DIGITS = "second_digits"
 
 
 def with_type(node: _E, name: str) -> _E:
     """Return a node with its value type as metadata."""
     node.meta[VALUE_TYPE] = name
     return node
+
+
+def to_clock_time(of: exp.Expr) -> exp.Cast:
+    """Return a time as a reading of a clock, of the session's zone if it is an instant."""
+    return exp.cast(of, "TIMESTAMP_NTZ", dialect="spark")

@@ -25,9 +25,11 @@ from gpu_windows.sql.syntax.type_names import (
     ELEMENTS,
     FLOATING,
     INTEGER,
+    SECOND_DIGITS,
     TEXT,
     TIMESTAMP,
     ZONED_TIMESTAMP,
+    to_clock_time,
     with_type,
 )
 
@@ -88,12 +90,8 @@ def _round_down(unit: str, of: exp.Expr, kind: str | None) -> exp.Expr:
     is_week = unit == "WEEK"
     made = _AFTER_SUNDAY(of) if is_week else spark_function("DATE_TRUNC")(string(unit), of)
     if kind == CLOCK_TIME:
-        return _to_clock_time(made)
+        return to_clock_time(made)
     return exp.cast(made, "DATE") if kind == DATE else made
-
-
-def _to_clock_time(of: exp.Expr) -> exp.Expr:
-    return exp.cast(of, "TIMESTAMP_NTZ", dialect="spark")
 
 
 def _floor(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered:
@@ -111,7 +109,7 @@ def _ceil(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowere
     floor = _round_down(unit, of, kind)
     count, step = (3, "MONTH") if unit == "QUARTER" else (1, unit)
     above = spark_function("TIMESTAMPADD")(exp.Var(this=step), number(count), floor.copy())
-    upper = _to_clock_time(above) if kind == CLOCK_TIME else above
+    upper = to_clock_time(above) if kind == CLOCK_TIME else above
     return _CEIL(of, floor, upper), kind or TIMESTAMP
 
 
@@ -179,7 +177,7 @@ def _add(arguments: Sequence[exp.Expr], types: Sequence[str | None]) -> _Lowered
     if unit in MONTHS:
         raise UnsupportedCallError(f"of {unit} takes a DATE: months have no fixed length")
     if kind == DATE:
-        of, kind = _to_clock_time(of), CLOCK_TIME
+        of, kind = to_clock_time(of), CLOCK_TIME
     length = seconds_interval(_times(count, SECONDS[unit]))
     return exp.Paren(this=exp.Add(this=in_parentheses(of), expression=length)), kind or TIMESTAMP
 
@@ -237,16 +235,8 @@ def time_text(of: exp.Expr) -> exp.Expr:
 
 def _digits(of: exp.Expr) -> int | None:
     """Return the digits of seconds of a cast or a literal; None for other expressions."""
-    of = of.unnest()
-    if isinstance(of, exp.Anonymous) and of.name.upper() == "DATE_TRUNC":
-        of = of.expressions[1]  # what drops the digits that a type lacks
-        explicit = isinstance(of, exp.Cast) and bool(of.to.expressions)
-        return _digits(of) if explicit else None
-    if not isinstance(of, exp.Cast) or of.to.this == exp.DType.TIMESTAMPNTZ:
-        return None  # a rule has cast a reading of a clock to its own type
-    if isinstance(of.this, exp.Literal):
-        return min(len(of.this.name.partition(".")[2]), 6)
-    return int(of.to.expressions[0].name) if of.to.expressions else 6
+    digits = of.unnest().meta.get(SECOND_DIGITS)
+    return None if digits is None else int(digits)
 
 
 # ---- numbers, lists and documents

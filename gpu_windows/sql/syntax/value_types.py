@@ -29,6 +29,7 @@ from gpu_windows.sql.syntax.type_names import (
     ELEMENTS,
     FLOATING,
     INTEGER,
+    SECOND_DIGITS,
     TEXT,
     TIMESTAMP,
     VALUE_TYPE,
@@ -49,7 +50,9 @@ _INTEGERS = (
     *(exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT),
     exp.DType.UINT,
 )
-_TIMESTAMPS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
+#: Both are TIMESTAMP without a zone in the text of a statement, as sqlglot parses it.
+_CLOCK_TIMES = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
+_TIMESTAMPS = (*_CLOCK_TIMES, exp.DType.TIMESTAMPLTZ)
 _NODE_TYPES = (
     ((exp.Upper, exp.Lower, exp.Concat, exp.DPipe, exp.Trim), TEXT),
     ((exp.Length, exp.Extract), INTEGER),
@@ -181,9 +184,9 @@ def _type_of_literal(node: exp.Literal) -> str:
 
 _CAST_TYPES: Mapping[Any, str] = {
     **dict.fromkeys(_INTEGERS, INTEGER),
-    **dict.fromkeys(_TIMESTAMPS, TIMESTAMP),
     **dict.fromkeys(_STRINGS, TEXT),
-    exp.DType.TIMESTAMPNTZ: CLOCK_TIME,
+    **dict.fromkeys((*_CLOCK_TIMES, exp.DType.TIMESTAMPNTZ), CLOCK_TIME),
+    exp.DType.TIMESTAMPLTZ: TIMESTAMP,
     exp.DType.BOOLEAN: BOOLEAN,
     exp.DType.DATE: DATE,
     exp.DType.FLOAT: FLOATING,
@@ -240,7 +243,7 @@ def _cast(node: exp.Cast, type_of_column: TypeOfColumn) -> exp.Expr:
     if node.to.this in _NUMBERS and inferred in _TIMES:
         raise sql_error(node, "a time can be cast to TIMESTAMP and DATE, not to a number")
     if node.to.this in _TIMESTAMPS:
-        return _drop_digits(node, inferred)
+        return _cast_to_time(node, inferred)
     if node.to.this not in _STRINGS:
         return node
     if inferred is not None and inferred.startswith(ELEMENTS):
@@ -256,15 +259,34 @@ def _cast(node: exp.Cast, type_of_column: TypeOfColumn) -> exp.Expr:
 _PRECISIONS = {"0": "SECOND", "3": "MILLISECOND"}
 
 
-def _drop_digits(node: exp.Cast, inferred: str | None) -> exp.Expr:
-    """Return a cast AS TIMESTAMP(0), or of a string AS TIMESTAMP(3), without further digits."""
-    digits = node.to.expressions[0].name if node.to.expressions else ""
-    if digits in {"1", "2", "4", "5"}:
+def _cast_to_time(node: exp.Cast, inferred: str | None) -> exp.Expr:
+    """Return a cast AS TIMESTAMP or TIMESTAMP_LTZ, without the digits of seconds it has not."""
+    text = node.to.expressions[0].name if node.to.expressions else "6"
+    if text not in {"0", "3", "6"}:
         raise sql_error(node, "a time is cast AS TIMESTAMP(0), TIMESTAMP(3) or TIMESTAMP(6)")
-    unit = _PRECISIONS.get(digits)
-    if unit is None or (unit == "MILLISECOND" and inferred != TEXT):
-        return node
-    return with_type(spark_function("DATE_TRUNC")(string(unit), node.copy()), TIMESTAMP)
+    is_clock_time = node.to.this in _CLOCK_TIMES
+    if is_clock_time and inferred == ZONED_TIMESTAMP:
+        raise sql_error(node, f"over Arrow tables clock times are in UTC: {_IN_UTC}")
+    made: exp.Expr = node
+    if text in _PRECISIONS:
+        instant = _with_target(node, node.this, "TIMESTAMP_LTZ")
+        of = instant if inferred in (TEXT, DATE, None) else node.this.copy()
+        made = spark_function("DATE_TRUNC")(string(_PRECISIONS[text]), of)
+    if is_clock_time:
+        made = _with_target(node, node.this if made is node else made, "TIMESTAMP_NTZ")
+    is_literal = isinstance(node.this, exp.Literal) and not node.to.expressions
+    fraction = len(node.this.name.partition(".")[2]) if is_literal else int(text)
+    made = with_type(made, CLOCK_TIME if is_clock_time else TIMESTAMP)
+    made.meta[SECOND_DIGITS] = min(fraction, 6)
+    return made
+
+
+def _with_target(node: exp.Cast, of: exp.Expr, name: str) -> exp.Cast:
+    """Return the same kind of cast, CAST or TRY_CAST, of another value to another type."""
+    made = node.copy()
+    made.set("this", of.copy())
+    made.set("to", exp.DataType.build(name, dialect="spark"))
+    return made
 
 
 def _add_interval(node: exp.Add | exp.Sub, type_of_column: TypeOfColumn) -> exp.Expr:

@@ -478,3 +478,16 @@ def test_a_table_that_a_script_wrote_is_read_once_it_is_complete(tmp_path: Path)
     shutil.rmtree(tmp_path / "o" / "commits")
     with pytest.raises(SqlError, match="table o: no write to the path is complete"):
         gw.sql_script(other).results()
+
+
+def test_a_time_is_cut_to_the_digits_of_its_type() -> None:
+    times = pa.array([BEGIN + dt.timedelta(microseconds=m) for m in (123_456, 123_999)])
+    text = """
+    CREATE TABLE t (ts TIMESTAMP(6));
+    SELECT DISTINCT CAST(ts AS TIMESTAMP(3)) AS m, CAST(CAST(ts AS TIMESTAMP(3)) AS STRING) AS s
+    FROM t;
+    """
+    cut = BEGIN + dt.timedelta(milliseconds=123)
+    assert results(text, t=pa.table({"ts": times}))["result"] == [
+        {"m": cut, "s": "2024-03-31 02:00:00.123"}
+    ]

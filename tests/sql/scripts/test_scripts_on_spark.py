@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -249,3 +250,33 @@ def options_of(servers: str) -> TableOptions:
     [statement] = read_statements(text)
     assert isinstance(statement, CreateTable)
     return TableOptions(statement.table)
+
+
+@pytest.mark.parametrize(
+    ("time", "zone"),
+    [
+        ("TO_TIMESTAMP(txt)", "Asia/Kolkata"),
+        ("CAST(txt AS TIMESTAMP(3))", "Asia/Kolkata"),
+        ("TIMESTAMPADD(MINUTE, id, TIMESTAMP '2024-03-31 02:10:00')", "Asia/Kolkata"),
+        ("CAST(CAST(txt AS TIMESTAMP_LTZ(3)) AS TIMESTAMP(3))", "Asia/Kolkata"),
+        ("TO_TIMESTAMP(txt)", "Europe/Berlin"),  # clocks there skip this hour
+    ],
+)
+def test_a_timestamp_is_what_clocks_show_in_every_zone(
+    spark: SparkSession, time: str, zone: str
+) -> None:
+    rows = pa.table({"id": [1, 2], "txt": ["2024-03-31 02:10:00", "2024-03-31 02:50:00"]})
+    text = f"""
+    CREATE TABLE t (id BIGINT, txt STRING, ts AS {time}, WATERMARK FOR ts AS ts);
+    SELECT window_start AS w, COUNT(*) AS n
+    FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+    GROUP BY window_start, window_end;
+    """
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        script = gw.sql_script(text, t=gw.stream(spark.createDataFrame(rows)))
+        (found,) = script.on_spark(spark).results()["result"].collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert (found["w"], found["n"]) == (datetime(2024, 3, 31, 2), 2)

@@ -20,6 +20,7 @@ from gpu_windows.sql.syntax.functions.building import (
     text_literal,
     typed_call,
 )
+from gpu_windows.sql.syntax.type_names import to_clock_time
 
 #: Formats of letters that mean the same in Flink and Spark.
 _FORMAT = re.compile(r"(?:[yMdHhmsSaE]|[^A-Za-z'\[\]{}#]|'(?:[^']|'')*')*")
@@ -63,9 +64,10 @@ FIELDS: Mapping[str, Callable[..., exp.Expr]] = {
     "MILLENNIUM": template("((YEAR(a) + 999) DIV 1000)"),
 }
 #: Texts that Flink reads as a time or a date.
-_TIME_TEXT = (
-    r"\A[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]{1,9})?)?\z"
-)
+_DAY_TEXT, _CLOCK_TEXT = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}", "[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}"
+#: Texts of times with up to three digits of fractions of seconds, and with more.
+_TIME_TEXT = rf"\A{_DAY_TEXT}( {_CLOCK_TEXT}(\.[0-9]{{1,3}})?)?\z"
+_FINE_TIME_TEXT = rf"\A{_DAY_TEXT} {_CLOCK_TEXT}\.[0-9]{{4,9}}\z"
 _DATE_TEXT = r"\A[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( .*)?\z"
 
 
@@ -105,7 +107,11 @@ def _from_unixtime(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
     return spark_function("DATE_FORMAT")(spark_function("TIMESTAMP_SECONDS")(of), string(text))
 
 
-_READ_TIME = template("TRY_CAST(CASE WHEN REGEXP_LIKE(a, b) THEN a END AS TIMESTAMP)")
+_READ_TIME = template(
+    "COALESCE(TRY_CAST(CASE WHEN REGEXP_LIKE(a, b) THEN a END AS TIMESTAMP_NTZ), "
+    "CAST(DATE_TRUNC('MILLISECOND', TRY_CAST(CASE WHEN REGEXP_LIKE(a, c) THEN a END "
+    "AS TIMESTAMP_NTZ)) AS TIMESTAMP_NTZ))"
+)
 _READ_DATE = template("TRY_CAST(CASE WHEN REGEXP_LIKE(a, b) THEN a END AS DATE)")
 
 
@@ -119,11 +125,12 @@ def _checked_read_format(pattern: exp.Expr) -> exp.Expr:
 
 
 def _read_time(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
-    read = _READ_TIME(of, string(_TIME_TEXT))
-    if pattern is not None:  # after the standard format, which Flink reads in any case
-        other = spark_function("TRY_TO_TIMESTAMP")(of.copy(), _checked_read_format(pattern))
-        read = exp.Coalesce(this=read, expressions=[other])
-    return spark_function("DATE_TRUNC")(string("MILLISECOND"), read)
+    read = _READ_TIME(of, string(_TIME_TEXT), string(_FINE_TIME_TEXT))
+    if pattern is None:
+        return read
+    # after the standard format, which Flink reads in any case
+    other = spark_function("TRY_TO_TIMESTAMP")(of.copy(), _checked_read_format(pattern))
+    return exp.Coalesce(this=read, expressions=[to_clock_time(other)])
 
 
 def _read_date(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
@@ -157,7 +164,7 @@ def _to_timestamp_ltz(of: exp.Expr, precision: exp.Expr | None = None) -> exp.Ex
 
 _CONVERT = template(
     "DATE_FORMAT(FROM_UTC_TIMESTAMP(TO_UTC_TIMESTAMP("
-    "TRY_TO_TIMESTAMP(a, 'yyyy-MM-dd HH:mm:ss'), b), c), 'yyyy-MM-dd HH:mm:ss')"
+    "TRY_TO_TIMESTAMP(LEFT(a, 19), 'yyyy-MM-dd HH:mm:ss'), b), c), 'yyyy-MM-dd HH:mm:ss')"
 )
 
 
