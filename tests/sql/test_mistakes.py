@@ -142,6 +142,7 @@ MISTAKES = {
         f"SELECT #LISTAGG(DISTINCT s ORDER BY s) AS x {IN} {BY}",
         "without ORDER BY",
     ),
+    "a list with nulls": (f"SELECT #ARRAY_AGG(v) AS x {IN} {BY}", "ARRAY_AGG keeps nulls"),
     "a list by a column": (f"SELECT #LISTAGG(s, k) AS x {IN} {BY}", "a literal between"),
     "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "would depend on when"),
     "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "windows on both"),

@@ -11,6 +11,7 @@ import gpu_windows.aggregates.built_in as gw
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.sketches import approx_count_distinct
 from gpu_windows.aggregates.user import UserAggregate
+from gpu_windows.expressions.dialect import FUNCTION_NAME
 from gpu_windows.expressions.sql_text import errors_at, sql_error
 from gpu_windows.sql.api_call import ApiCall, call_api
 from gpu_windows.sql.syntax.statement import USER_AGGREGATE
@@ -114,7 +115,16 @@ def is_list_aggregate(node: exp.Expr) -> bool:
     return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.GroupConcat)
 
 
+_NO_NULLS = (
+    "ARRAY_AGG keeps nulls, and lists here have none: COLLECT_LIST(x) has the values that are not "
+    "null, and is empty where there are none"
+)
+
+
 def _without_filter(node: exp.Expr, columns: Columns) -> ApiCall:
+    call = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls) else node
+    if str(call.meta.get(FUNCTION_NAME)).upper() == "ARRAY_AGG":
+        raise sql_error(node, _NO_NULLS, "ARRAY_AGG")
     if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
         function = _ONE_COLUMN.get(type(node.this))
         if function not in _PICKS:

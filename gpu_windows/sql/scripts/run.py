@@ -208,14 +208,15 @@ class ScriptRun:
             return found
         return as_target(task, found, on_arrow=self._is_on_arrow)
 
-    def _parse(self, query: Excerpt, task: Task) -> exp.Expr:
-        tree = parse_statement(query.in_place, on_arrow=self._is_on_arrow, functions=self.functions)
+    def _parse(self, query: Excerpt, task: Task, *, is_view: bool = False) -> exp.Expr:
+        options: dict[str, Any] = {"functions": self.functions, "is_view": is_view}
+        tree = parse_statement(query.in_place, on_arrow=self._is_on_arrow, **options)
         return self._with_options.bind(tree, query, task.scope.tables)
 
     def _views(self, task: Task) -> dict[str, View]:
         views: dict[str, View] = {}
         for name, view in task.scope.views.items():
-            tree = self._parse(view.query, task)
+            tree = self._parse(view.query, task, is_view=True)
             views = {**views, name: View(_with_columns(tree, view.columns), views)}
         return views
 

@@ -81,6 +81,7 @@ def parse_statement(
     *,
     on_arrow: bool = False,
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    is_view: bool = False,
 ) -> exp.Expr:
     """Parse a statement to a tree whose nodes have Flink's meaning.
 
@@ -91,6 +92,8 @@ def parse_statement(
         Whether tables are Arrow tables, for which fewer functions are covered.
     functions : mapping of str to callable, optional
         The user's aggregates, by name in any case: see `gpu_windows.sql.query.SqlQuery.functions`.
+    is_view : bool
+        Whether others read it as a subquery.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def parse_statement(
     tree = parse_tree(without_hints(text))
     _add_from(tree)
     own = {name.upper(): each for name, each in (functions or {}).items()}
-    rewriter = _Rewriter(on_arrow, own)
+    rewriter = _Rewriter(on_arrow, own, is_view)
     for node in reversed([*tree.walk(bfs=True)]):  # inner nodes first
         found = rewriter.rewrite(node)
         if found is not node:
@@ -149,6 +152,7 @@ class _Rewriter:
 
     on_arrow: bool
     functions: Mapping[str, Callable[..., Any]]
+    is_view: bool
 
     def rewrite(self, node: exp.Expr) -> exp.Expr:
         """Return a node whose meaning in Spark is that of the given one in Flink."""
@@ -173,10 +177,17 @@ class _Rewriter:
             if (
                 name.upper() in _READ_ELSEWHERE
                 or node.find_ancestor(exp.Version, exp.Hint) is not None
-                or _is_lookup_time(node)
+                or self._is_lookup_time(node)
             ):
                 return node
             return self._look_up(node, name)
+
+    def _is_lookup_time(self, node: exp.Expr) -> bool:
+        """Whether it is PROCTIME() as an item of a subquery, or of a view."""
+        item = node.parent if isinstance(node.parent, exp.Alias) else node
+        select = item.parent
+        is_inner = isinstance(select, exp.Select) and (self.is_view or select.parent is not None)
+        return is_inner and item.arg_key == "expressions" and is_processing_time(node)
 
     def _look_up(self, node: exp.Expr, name: str) -> exp.Expr:
         function = FUNCTIONS.get(name.upper())
@@ -228,23 +239,20 @@ AGGREGATE_NAMES = (
 )
 
 
-def _is_lookup_time(node: exp.Expr) -> bool:
-    """Whether it is PROCTIME() as an item of a subquery, for lookups."""
-    item = node.parent if isinstance(node.parent, exp.Alias) else node
-    inner = isinstance(item.parent, exp.Select) and item.parent.parent is not None
-    return inner and item.arg_key == "expressions" and is_processing_time(node)
-
-
 def _refuse_clock(node: exp.Expr) -> exp.Expr:
     name = node.meta.get(FUNCTION_NAME) or node.sql()
     raise unknown_function_error(node, name.removesuffix("()"))
+
+
+#: Functions that are called without parentheses; `proctime` without them is a column.
+_WORDS = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME")
 
 
 def _check_word(node: exp.Column) -> exp.Expr:
     """Return a column; refuse words that are functions without parentheses."""
     word = node.name.upper()
     is_word = not node.table and isinstance(node.this, exp.Identifier) and not node.this.quoted
-    if is_word and word in _INSTEAD:
+    if is_word and word in _WORDS:
         raise unknown_function_error(node, node.name)
     return node
 

@@ -491,3 +491,29 @@ def test_a_time_is_cut_to_the_digits_of_its_type() -> None:
     assert results(text, t=pa.table({"ts": times}))["result"] == [
         {"m": cut, "s": "2024-03-31 02:00:00.123"}
     ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT v.id, r.rate FROM v JOIN r FOR SYSTEM_TIME AS OF v.proctime ON v.id = r.id",
+        "SELECT o.id, r.rate FROM o JOIN r FOR SYSTEM_TIME AS OF proctime ON o.id = r.id",
+    ],
+)
+def test_a_column_and_a_view_have_processing_time(query: str) -> None:
+    text = f"""
+    CREATE TABLE o (id INT, proctime AS PROCTIME());
+    CREATE TABLE p (id INT);
+    CREATE TABLE r (id INT, rate INT);
+    CREATE VIEW v AS SELECT *, PROCTIME() AS proctime FROM p;
+    {query};
+    """
+    one = pa.array([1], pa.int32())
+    ids, rates = pa.table({"id": one}), pa.table({"id": one, "rate": pa.array([5], pa.int32())})
+    assert results(text, o=ids, p=ids, r=rates)["result"] == [{"id": 1, "rate": 5}]
+
+
+def test_words_that_are_functions_with_parentheses_may_be_columns() -> None:
+    rows = pa.table({"proctime": [1, 2], "uuid": ["a", "b"], "now": [3, 4]})
+    found = gw.sql("SELECT uuid, now FROM t WHERE proctime > 1", t=gw.stream(rows)).result()
+    assert found.to_pylist() == [{"uuid": "b", "now": 4}]
