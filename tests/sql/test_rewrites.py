@@ -125,3 +125,20 @@ def test_a_difference_of_times_of_windows() -> None:
 def test_keys_of_json_objects_are_sorted_as_by_flink(text: str, value: str) -> None:
     rows = gw.stream(pa.table({"k": ["x"], "v": [1]}))
     assert gw.sql(f"SELECT {text} AS j FROM t", t=rows).result().to_pydict() == {"j": [value]}
+
+
+def test_queries_of_with_are_joined_like_subqueries() -> None:
+    """Their columns are their own: both have one of the same name, written without a table."""
+    rng = random.Random(5)
+    streams = {name: stream(rows(rng, 60)) for name in "tu"}
+    bodies = {"w": "(SELECT k, n, ts FROM t)", "x": "(SELECT k, n, ts FROM u)"}
+    query = (
+        "SELECT w.k, COUNT(*) AS c, MAX(x.n) AS m FROM {w} w JOIN {x} x ON w.k = x.k "
+        "AND x.ts BETWEEN w.ts AND w.ts + INTERVAL '5' SECOND "
+        "GROUP BY w.k, TUMBLE(x.ts, INTERVAL '10' SECOND)"
+    )
+    named = "WITH " + ", ".join(f"{name} AS {body}" for name, body in bodies.items())
+    found = gw.sql(f"{named} {query.format(w='w', x='x').replace('w w', 'w').replace('x x', 'x')}",
+                   **streams).result()  # fmt: skip
+    assert len(found)
+    assert rows_of(found) == rows_of(gw.sql(query.format(**bodies), **streams).result())

@@ -37,7 +37,7 @@ def stage_pairs(statement: Statement, translator: Translator) -> tuple[Statement
     columns = _PairColumns(join)
     select = exp.Select()
     for name, value in statement.select.args.items():
-        if name not in _OF_JOIN and value is not None:
+        if name not in _NEW and value is not None:
             select.set(name, _copy(value))
     select.set("expressions", [_with_label(item) for item in join.expand_stars()])
     for node in [*select.find_all(exp.Column)]:
