@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.vocabulary.triggers.base import Row
 
 if TYPE_CHECKING:
@@ -119,6 +119,11 @@ def user_aggregate(function: AggregateFunction, *columns: str | Column) -> UserA
     *columns : str or Column
         What its ``add`` sees of a row.
 
+    Raises
+    ------
+    InvalidFunctionError
+        If it is no `AggregateFunction`, or lacks the type of its accumulator or result.
+
     Examples
     --------
     >>> class Product(gw.functions.AggregateFunction):
@@ -137,7 +142,23 @@ def user_aggregate(function: AggregateFunction, *columns: str | Column) -> UserA
     >>> rates.count_window(2).aggregate(growth=product)["growth"].to_pylist()
     [3.0]
     """
+    check_aggregate(function, "user_aggregate takes", "accumulator", "result")
     return UserAggregate(function, columns)
+
+
+def check_aggregate(function: Any, subject: str, *types: str) -> None:
+    """Raise `InvalidFunctionError` unless it is an `AggregateFunction` that declares Arrow types.
+
+    ``subject``: the start of the rule, what takes it; ``types``: names of the attributes.
+    """
+    if not isinstance(function, AggregateFunction):
+        made = f": write {function.__name__}()" if isinstance(function, type) else ""
+        raise InvalidFunctionError(f"{subject} an AggregateFunction{made}", value=repr(function))
+    for name in types:
+        found = getattr(function, name, None)
+        if not isinstance(found, pa.DataType):
+            rule = f"{type(function).__name__}.{name} is an Arrow type, such as pa.int64()"
+            raise InvalidFunctionError(rule, value="nothing" if found is None else repr(found))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.user import AggregateFunction
+from gpu_windows.aggregates.user import AggregateFunction, check_aggregate
 from gpu_windows.errors import InvalidDurationError, InvalidFunctionError
 from gpu_windows.functions.declarations import check_names
 from gpu_windows.vocabulary.options import Duration, show_ticks, ticks
@@ -256,9 +256,8 @@ class AggregatingStateDescriptor(StateDescriptor):
 
     def check(self, name: str, owner: str) -> None:
         """Refuse functions that are not an `AggregateFunction`, too."""
-        if not isinstance(self.function, AggregateFunction):
-            rule = f"{owner} aggregates its state {name!r} by an AggregateFunction"
-            raise InvalidFunctionError(rule, value=repr(self.function))
+        subject = f"{owner} aggregates its state {name!r} by"
+        check_aggregate(self.function, subject, "accumulator")
         super().check(name, owner)
 
 

@@ -78,6 +78,9 @@ def ticks(duration: Duration) -> int:
         If it is neither, or names an unknown unit.
     """
     if isinstance(duration, timedelta):
+        if getattr(duration, "nanoseconds", 0):  # those of pandas have some
+            rule = "a duration is a whole number of microseconds"
+            raise InvalidDurationError(rule, value=repr(duration))
         return duration // timedelta(microseconds=1)
     if not isinstance(duration, str):
         rule = "a duration must be a datetime.timedelta or a string such as '5 minutes'"

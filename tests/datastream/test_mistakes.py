@@ -150,3 +150,40 @@ def test_units_that_are_none_are_told_what_to_say() -> None:
 def test_errors_are_looked_for_in_their_module() -> None:
     with pytest.raises(AttributeError, match=r"'QueryError': errors are in gpu_windows\.errors"):
         _ = gw.QueryError  # type: ignore[attr-defined]
+
+
+class Undeclared(gw.functions.AggregateFunction):
+    """A sum without the types of its accumulator and result."""
+
+    def create_accumulator(self) -> int:
+        """Return zero."""
+        return 0
+
+    def add(self, row: Any, accumulator: int) -> int:
+        """Add a value."""
+        return accumulator + int(row["v"])
+
+    def get_result(self, accumulator: int) -> int:
+        """Return the sum."""
+        return accumulator
+
+
+def test_an_aggregate_of_your_own_declares_its_types() -> None:
+    rule = r"Undeclared.accumulator is an Arrow type, such as pa.int64\(\), got nothing"
+    with pytest.raises(errors.InvalidFunctionError, match=rule):
+        gw.user_aggregate(Undeclared(), "v")
+    with pytest.raises(errors.InvalidFunctionError, match=rule):
+        gw.functions.AggregatingStateDescriptor(Undeclared()).check("total", "Sums")
+    with pytest.raises(
+        errors.InvalidFunctionError, match=r"an AggregateFunction: write Undeclared\(\)"
+    ):
+        gw.user_aggregate(Undeclared, "v")  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidFunctionError, match="takes an AggregateFunction, got"):
+        gw.user_aggregate(len, "v")  # type: ignore[arg-type]
+
+
+def test_a_duration_of_pandas_has_whole_microseconds() -> None:
+    minute = gw.TumblingEventTimeWindows.of("1 minute")
+    assert gw.TumblingEventTimeWindows.of(pd.Timedelta(60, "s")) == minute
+    with pytest.raises(errors.InvalidDurationError, match="a whole number of microseconds"):
+        gw.TumblingEventTimeWindows.of(pd.Timedelta(1_500, "ns"))
