@@ -22,6 +22,8 @@ from gpu_windows.vocabulary.watermarks import WatermarkStrategy
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
+_NO_ARRIVAL = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
+
 
 class Outputs(QueryResults):
     """The outputs of one query.
@@ -279,8 +281,7 @@ class Source(ABC):
 
     def check_arrival(self) -> None:
         """Raise `UnsupportedQueryError` unless rows arrive over time."""
-        rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
-        raise UnsupportedQueryError(rule)
+        raise UnsupportedQueryError(_NO_ARRIVAL)
 
     def add_arrival_time(self) -> tuple[Source, str]:
         """Return this source with the time of arrival in it, and that column's name.
@@ -290,8 +291,7 @@ class Source(ABC):
         UnsupportedQueryError
             Unless rows arrive over time.
         """
-        self.check_arrival()
-        raise AssertionError("where rows arrive over time there is a time of arrival")
+        raise UnsupportedQueryError(_NO_ARRIVAL)
 
     @abstractmethod
     def union(self, inputs: Sequence[Input]) -> Source:

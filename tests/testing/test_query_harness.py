@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import QueryError, StateError
+from gpu_windows.errors import QueryError, StateError, UnsupportedQueryError
 from gpu_windows.testing import assert_rows, harness
 
 SCHEMA = pa.schema({"k": pa.string(), "ts": pa.timestamp("us", "UTC"), "v": pa.int64()})
@@ -282,3 +282,23 @@ def test_numbers_are_not_rounded(value: float) -> None:
     rows = pa.table({"k": ["a"], "ts": [SUMMER], "v": [value]})
     with pytest.raises(QueryError, match="a value does not fit the columns"):
         run.push(rows)
+
+
+def test_windows_of_processing_time_end_by_the_clock() -> None:
+    def query(rows: Any) -> Any:
+        keyed = rows.processing_time().key_by("k")
+        windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 minute"))
+        return windows.with_outputs().aggregate(n=gw.count())
+
+    run = harness(query, "k STRING, v INT")
+    run.set_processing_time("2026-05-01 12:00:10")
+    run.push([{"k": "a", "v": 1}, {"k": "a", "v": 2}])
+    run.set_processing_time("2026-05-01 12:00:50")
+    run.push([{"k": "a", "v": 3}])
+    assert len(run.take()) == 0
+    run.set_processing_time("2026-05-01 12:01:00")
+    assert run.take()["n"].to_pylist() == [3]
+    with pytest.raises(UnsupportedQueryError, match="all rows arrive at once"):
+        query(gw.stream(pa.table({"k": ["a"], "v": [1]})))  # no harness
+    with pytest.raises(UnsupportedQueryError, match="all rows arrive at once"):
+        harness(lambda rows: rows.ingestion_time(), "k STRING")
