@@ -31,10 +31,11 @@ def table() -> pa.Table:
 
 @pytest.mark.thorough
 def test_conditions_of_one_side_are_computed_by_spark(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(table())
     before = spark.conf.get(ZONE)
     spark.conf.set(ZONE, "Asia/Tokyo")  # where it is nine hours later
     try:
+        rows = spark.createDataFrame(table())
+        frame = rows.selectExpr("*", "CAST(ts AS TIMESTAMP_NTZ) AS clock")  # in that zone
         for moved, plain in (
             ("f.ts > TIMESTAMP '1970-01-01 09:00:30'", "f.v > 1"),
             ("(f.v = g.v OR f.ts > TIMESTAMP '1970-01-01 09:01:30')", "f.v = g.v"),
@@ -44,12 +45,19 @@ def test_conditions_of_one_side_are_computed_by_spark(spark: SparkSession) -> No
                 ">= g.ts + INTERVAL '1' MINUTE",
                 "f.v > g.v",
             ),
+            ("f.clock > g.clock", "f.ts > g.ts"),
+            ("f.clock - INTERVAL '1' SECOND > g.clock", "f.ts - INTERVAL '1' SECOND > g.ts"),
+            ("f.clock > g.ts AND g.clock < f.clock", "f.ts > g.ts"),
+            (
+                "CASE WHEN f.v = g.v THEN TIMESTAMP '1970-01-01 09:09:00' ELSE f.clock END > g.ts",
+                "(f.v = g.v OR f.ts > g.ts)",
+            ),
         ):
             text = f"SELECT f.v, g.v AS w FROM t AS f LEFT JOIN u AS g ON {NEAR} AND "
             of = gw.stream(frame).event_time("ts", MONOTONOUS)
             found = gw.sql(text + moved, t=of, u=of).result().toArrow()
             wanted = gw.sql(text + plain, t=stream(table()), u=stream(table())).result()
-            assert rows_of(found) == rows_of(wanted)
+            assert rows_of(found) == rows_of(wanted), moved
     finally:
         spark.conf.set(ZONE, str(before))
 

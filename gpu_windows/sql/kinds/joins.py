@@ -16,7 +16,7 @@ from gpu_windows.sql.api_call import ApiCall
 from gpu_windows.sql.kinds import temporal_join
 from gpu_windows.sql.kinds.join_sides import Sides, join_type
 from gpu_windows.sql.syntax.statement import Item, Statement, conjunction, conjuncts
-from gpu_windows.sql.syntax.type_names import CLOCK_TIME
+from gpu_windows.sql.syntax.type_names import CLOCK_TIME, TIMESTAMP
 from gpu_windows.sql.syntax.value_types import apply_type_rules, infer_type, value_type
 from gpu_windows.sql.syntax.window_functions import duration_call
 from gpu_windows.sql.tables.columns import Columns
@@ -249,7 +249,7 @@ class Join:
         rest, pairs = conjunction([*after]), self._conjunction_by_side(where)
         unmatched = rest and self._rewrite(rest)
         condition = conjunction([*conjuncts(unmatched), *self._window_conditions()])
-        inner = pairs and rewrite_over_results(pairs, self._to_pair_result, _NO_COLUMN)
+        inner = conjunction([*map(self._pair_condition, conjuncts(pairs))])
         left, right = self._picked
         if self._join_type in LEFT_ALONE and inner is None:
             right = {}
@@ -345,30 +345,41 @@ class Join:
         both = [node for side, node in each if side is None]
         return conjunction([*(node for node in one_sided if node is not None), *both])
 
-    def _to_pair_result(self, node: exp.Expr) -> exp.Expr | None:
-        """Like `_to_result`, in a condition of pairs; DataFrames compute one-sided parts before."""
-        found = self._to_result(node)
-        if found is not None or not self._left.timed_stream.source.is_of_spark:
-            return found
+    def _pair_condition(self, condition: exp.Expr) -> exp.Expr:
+        """Return a condition of pairs over results; DataFrames compute one-sided parts before.
+
+        The rest is computed in UTC: clock times beside instants become instants of the session's
+        zone.
+        """
+        of_spark = self._left.timed_stream.source.is_of_spark
+        nodes = condition.walk() if of_spark else ()
+        times = {infer_type(each, self._type_of) for each in nodes}
+        to_instants = TIMESTAMP in times and CLOCK_TIME in times
+
+        def to_result(node: exp.Expr) -> exp.Expr | None:
+            found = self._to_result(node)
+            is_part = found is None or (to_instants and self._type_of(node) == CLOCK_TIME)
+            return (
+                self._side_result(node, to_instants=to_instants) if of_spark and is_part else found
+            )
+
+        return rewrite_over_results(condition, to_result, _NO_COLUMN)
+
+    def _side_result(self, node: exp.Expr, *, to_instants: bool) -> exp.Expr | None:
+        """Return the result that a side computes; None for other parts of a condition."""
         is_constant = isinstance(node, exp.Cast) and node.find(exp.Column) is None
         side = 0 if is_constant else self.sides.side_of(node)
         if side is None or isinstance(node, exp.Interval) or self.sides.has_window_columns(node):
             return None
-        return self._column_result(
-            side, self._columns[side].name(self._like_event_time(side, node))
-        )
+        if to_instants and infer_type(node, self._type_of) == CLOCK_TIME:
+            node = exp.cast(node.copy(), exp.DType.TIMESTAMPLTZ)
+        return self._column_result(side, self._columns[side].name(node))
 
-    def _like_event_time(self, side: int, node: exp.Expr) -> exp.Expr:
-        """Return a clock time as an instant, of the session's zone, where the event time is one.
-
-        Conditions of pairs are computed in UTC.
-        """
-        table = self.sides.tables[side]
-        stream = table.timed_stream
-        is_instant = stream.source.schema.field(stream.time).type.tz is not None
-        if is_instant and infer_type(node, table.type_of) == CLOCK_TIME:
-            return exp.cast(node.copy(), exp.DType.TIMESTAMPLTZ)
-        return node
+    def _type_of(self, node: exp.Expr) -> str | None:
+        """Return the type of a column of a side; None for other nodes."""
+        if not isinstance(node, exp.Column):
+            return None
+        return self.sides.tables[self.sides.owner(node)].type_of(node)
 
     def _column_result(self, side: int, column: str) -> exp.Column:
         """Return the result of a side's column, and pick the column."""

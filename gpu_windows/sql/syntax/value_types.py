@@ -161,6 +161,8 @@ def infer_type(node: exp.Expr | None, type_of_column: TypeOfColumn) -> str | Non
     for time in _TIMES:
         if isinstance(node, exp.Add | exp.Sub) and time in part_types:
             return time if any(_is_interval(each) for each in parts) else None
+    if len(part_types) > 1 and part_types <= {*_TIMES}:  # instants, as in Flink
+        return ZONED_TIMESTAMP if ZONED_TIMESTAMP in part_types else TIMESTAMP
     if len(part_types) > 1 and part_types <= {INTEGER, DECIMAL, FLOATING}:
         return FLOATING if FLOATING in part_types else DECIMAL
     return part_types.pop() if len(part_types) == 1 else None
@@ -270,7 +272,8 @@ def _cast_to_time(node: exp.Cast, inferred: str | None) -> exp.Expr:
     made: exp.Expr = node
     if text in _PRECISIONS:
         instant = _with_target(node, node.this, "TIMESTAMP_LTZ")
-        of = instant if inferred in (TEXT, DATE, None) else node.this.copy()
+        is_time = is_clock_time and inferred in _TIMES
+        of = node.this.copy() if is_time else instant
         made = spark_function("DATE_TRUNC")(string(_PRECISIONS[text]), of)
     if is_clock_time:
         made = _with_target(node, node.this if made is node else made, "TIMESTAMP_NTZ")

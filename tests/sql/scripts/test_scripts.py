@@ -517,3 +517,16 @@ def test_words_that_are_functions_with_parentheses_may_be_columns() -> None:
     rows = pa.table({"proctime": [1, 2], "uuid": ["a", "b"], "now": [3, 4]})
     found = gw.sql("SELECT uuid, now FROM t WHERE proctime > 1", t=gw.stream(rows)).result()
     assert found.to_pylist() == [{"uuid": "b", "now": 4}]
+
+
+def test_casts_between_the_two_types_of_times() -> None:
+    rows = pa.table({"ts": pa.array([BEGIN], pa.timestamp("us"))})
+    text = """
+    SELECT CAST(ts AS TIMESTAMP_LTZ(3)) AS a,
+      CAST(CAST(ts AS TIMESTAMP_LTZ(3)) AS TIMESTAMP(0)) AS b,
+      CAST(COALESCE(CAST(ts AS TIMESTAMP_LTZ(3)), TIMESTAMP '2024-01-01 00:00:00') AS STRING) AS c
+    FROM t
+    """
+    found = gw.sql(text, t=gw.stream(rows)).result()
+    assert [*found.schema.types] == [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.string()]
+    assert found["c"].to_pylist() == ["2024-03-31 02:00:00.000"]
