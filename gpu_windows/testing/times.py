@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import pyarrow as pa
@@ -91,10 +93,21 @@ def _row_of(row: Any, schema: pa.Schema) -> dict[str, Any]:
     return {name: _value_of(value, schema.field(name).type, name) for name, value in row.items()}
 
 
-def _value_of(value: Any, dtype: pa.DataType, name: str) -> Any:
-    if types.is_integer(dtype) and isinstance(value, float) and not value.is_integer():
-        rule = f"a value fits the type of its column, {dtype}"  # Arrow would cut off its fraction
+def _check_whole(value: Any, dtype: pa.DataType, name: str) -> None:
+    """Raise `QueryError` for a fraction in a place of integers: Arrow would cut it off."""
+    if types.is_integer(dtype) and isinstance(value, Real | Decimal) and value % 1 != 0:
+        rule = f"a value fits the type of its column, {dtype}"
         raise QueryError(rule, value=repr(value), column=name)
+    if types.is_struct(dtype) and isinstance(value, Mapping):
+        for field in dtype:
+            _check_whole(value.get(field.name), field.type, name)
+    elif types.is_list(dtype) and isinstance(value, Sequence):
+        for each in value:
+            _check_whole(each, dtype.value_type, name)
+
+
+def _value_of(value: Any, dtype: pa.DataType, name: str) -> Any:
+    _check_whole(value, dtype, name)
     if not (types.is_timestamp(dtype) and isinstance(value, str | int | float)):
         return value
     ticks = ticks_of(value)  # type: ignore[arg-type] # a float is refused

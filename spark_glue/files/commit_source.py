@@ -67,9 +67,9 @@ class File:
 
 @dataclass
 class Files(InputPartition):
-    """The files that a task reads, each with the number of its micro-batch."""
+    """The files that a task reads, by micro-batch."""
 
-    files: tuple[tuple[int, File], ...]
+    files: tuple[File, ...]
 
 
 class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -142,7 +142,8 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with ThreadPoolExecutor(_THREADS) as pool:
             files = list(chain.from_iterable(pool.map(self._files, having)))
         size = split_bytes(files, self._tasks, self._task_bytes)
-        return [Files(each) for each in fill_bins(((file.number, file) for file in files), size)]
+        bins = fill_bins(((file.number, file) for file in files), size)
+        return [Files(tuple(file for _, file in sorted(each, key=itemgetter(0)))) for each in bins]
 
     def _files(self, commit: Commit) -> list[File]:
         sizes = self._log.sizes_of_files(commit.outputs[self._output].folder)
@@ -153,23 +154,23 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of files, by micro-batch; in a Spark task."""
         assert isinstance(partition, Files)
-        for _, file in sorted(partition.files, key=itemgetter(0)):
+        for file in partition.files:
             yield from self._read_file(file)
 
-    def _read_file(self, of: File) -> Iterator[pa.RecordBatch]:
+    def _read_file(self, file: File) -> Iterator[pa.RecordBatch]:
         names = self._schema.names[:-1] if self._adds_number else self._schema.names
-        with self._log.open(of.path) as file:  # type: ignore[attr-defined]
+        with self._log.open(file.path) as opened:  # type: ignore[attr-defined]
             # Spark writes timestamps of 96 bits unless told otherwise.
-            parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
-            if parquet.metadata.num_rows != of.rows:
-                rule = f"a file of micro-batch {of.number} had {of.rows} rows before"
-                raise OutputError(rule, value=f"{of.path}: {parquet.metadata.num_rows}")
+            parquet = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
+            if parquet.metadata.num_rows != file.rows:
+                rule = f"a file of micro-batch {file.number} had {file.rows} rows before"
+                raise OutputError(rule, value=f"{file.path}: {parquet.metadata.num_rows}")
             there = {*parquet.schema_arrow.names}
             lacking = pa.schema([self._schema.field(n) for n in names if n not in there])
             for batch in parquet.iter_batches(_ROWS, columns=[n for n in names if n in there]):
                 table = add_missing(pa.Table.from_batches([batch]), lacking)
                 if self._adds_number:
-                    numbers = pa.array(np.full(len(table), of.number))
+                    numbers = pa.array(np.full(len(table), file.number))
                     table = table.append_column(self._schema.names[-1], numbers)
                 table = table.select(self._schema.names).cast(self._schema)
                 yield from table.combine_chunks().to_batches()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any, ClassVar, cast
 
 import pyarrow as pa
@@ -279,6 +280,11 @@ def test_numbers_are_not_rounded(value: float) -> None:
     run.push([{**row("00:01", 1), "v": 2.0}])
     with pytest.raises(QueryError, match=r"a value fits the type .*int64, got (1.9|nan) \(column"):
         run.push([{**row("00:01", 1), "v": value}])
+    with pytest.raises(QueryError, match=r"its column, int64, got .*1.5"):
+        run.push([{**row("00:01", 1), "v": Decimal("1.5")}])
+    nested = harness(sums, SCHEMA.append(pa.field("n", pa.list_(pa.struct({"i": pa.int32()})))))
+    with pytest.raises(QueryError, match=r"its column, int32, got 2.5 \(column 'n'\)"):
+        nested.push([{**row("00:01", 1), "n": [{"i": 2}, {"i": 2.5}, None]}])
     rows = pa.table({"k": ["a"], "ts": [SUMMER], "v": [value]})
     with pytest.raises(QueryError, match="a value does not fit the columns"):
         run.push(rows)
