@@ -163,7 +163,7 @@ def checked_column(
     try:
         column = as_array(values, field.type)
     except CONVERSION_ERRORS as error:
-        at = next((i for i, v in enumerate(values) if not _is_of(v, field.type)), None)
+        at = next((i for i, v in enumerate(values) if not is_of_type(v, field.type)), None)
         wrong = error if at is None else values[at]
         place = "" if at is None or describe is None else f" (at {describe(at)})"
         rule = f"{owner} must return {field.type}{place}"
@@ -185,7 +185,8 @@ def _check_nulls(
         raise InvalidFunctionError(rule, value="None", column=field.name)
 
 
-def _is_of(value: object, dtype: pa.DataType) -> bool:
+def is_of_type(value: object, dtype: pa.DataType) -> bool:
+    """Return whether a column of a type can have a value."""
     try:
         as_array([value], dtype)
     except CONVERSION_ERRORS:

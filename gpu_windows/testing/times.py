@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +11,7 @@ from pyarrow import types
 
 from gpu_windows.column_types.time_units import warn_of_unit
 from gpu_windows.errors import QueryError
+from gpu_windows.functions.checked_results import CONVERSION_ERRORS, as_array, is_of_type
 from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
 from gpu_windows.user_values import to_tick
 
@@ -67,21 +66,25 @@ def table_of(rows: object, schema: pa.Schema) -> pa.Table:
         try:
             return rows.select(schema.names).cast(schema)
         except pa.ArrowException as error:
-            raise _misfit(schema, error) from error
+            rule = "a value does not fit the columns"
+            raise QueryError(f"{rule} {', '.join(map(str, schema))}: {error}") from error
     if gives_arrow(rows):
         return table_of(arrow_table(rows), schema)
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
         rule = "rows are a table of Arrow, pandas or Polars, or a list of dicts"
         raise QueryError(rule, value=repr(rows))
+    given = [_row_of(row, schema) for row in rows]
+    columns = [_column([row.get(field.name) for row in given], field) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(values: list[Any], field: pa.Field) -> pa.Array:
     try:
-        return pa.Table.from_pylist([_row_of(row, schema) for row in rows], schema=schema)
-    except (pa.ArrowException, TypeError) as error:
-        raise _misfit(schema, error) from error
-
-
-def _misfit(schema: pa.Schema, error: Exception) -> QueryError:
-    rule = f"a value does not fit the columns {schema.to_string(truncate_metadata=True)!r}"
-    return QueryError(f"{rule}: {error}")
+        return as_array(values, field.type)
+    except CONVERSION_ERRORS as error:
+        wrong = next((each for each in values if not is_of_type(each, field.type)), values)
+        rule = f"a value does not fit its column, {field.type}: {error}"
+        raise QueryError(rule, value=repr(wrong), column=field.name) from error
 
 
 def _row_of(row: Any, schema: pa.Schema) -> dict[str, Any]:
@@ -93,21 +96,7 @@ def _row_of(row: Any, schema: pa.Schema) -> dict[str, Any]:
     return {name: _value_of(value, schema.field(name).type, name) for name, value in row.items()}
 
 
-def _check_whole(value: Any, dtype: pa.DataType, name: str) -> None:
-    """Raise `QueryError` for a fraction in a place of integers: Arrow would cut it off."""
-    if types.is_integer(dtype) and isinstance(value, Real | Decimal) and value % 1 != 0:
-        rule = f"a value fits the type of its column, {dtype}"
-        raise QueryError(rule, value=repr(value), column=name)
-    if types.is_struct(dtype) and isinstance(value, Mapping):
-        for field in dtype:
-            _check_whole(value.get(field.name), field.type, name)
-    elif types.is_list(dtype) and isinstance(value, Sequence):
-        for each in value:
-            _check_whole(each, dtype.value_type, name)
-
-
 def _value_of(value: Any, dtype: pa.DataType, name: str) -> Any:
-    _check_whole(value, dtype, name)
     if not (types.is_timestamp(dtype) and isinstance(value, str | int | float)):
         return value
     ticks = ticks_of(value)  # type: ignore[arg-type] # a float is refused
