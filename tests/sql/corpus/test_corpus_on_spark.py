@@ -29,6 +29,9 @@ SAMPLE = (
     "temporal_join/products",
     "top_n/q19_top10",
 )
+#: Texts that take the first of rows that arrive together, whose order Spark's shuffle loses: they
+#: are ordered by their other columns (docs/sql.md), as `explain` warns. In Flink it is their order.
+OF_TIES = ("scripts/dedup_proctime",)
 
 
 def outcomes(
@@ -56,5 +59,5 @@ def test_texts_are_answered_as_by_flink_or_refused(
 ) -> None:
     texts = (text for text in TEXTS.values() if text.kind == kind)
     right, wrong = outcomes(spark, texts, streaming=streaming)
-    assert not wrong
+    assert {*wrong} == ({*OF_TIES} if streaming and kind == "scripts" else set())
     assert right >= (MIN_RIGHT_ON_STREAMS if streaming else MIN_RIGHT)[kind]
