@@ -280,3 +280,9 @@ def test_a_timestamp_is_what_clocks_show_in_every_zone(
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     assert (found["w"], found["n"]) == (datetime(2024, 3, 31, 2), 2)
+
+
+def test_convert_tz_reads_times_with_fractions(spark: SparkSession) -> None:
+    times = gw.stream(spark.sql("SELECT TIMESTAMP_NTZ '2024-01-01 10:00:00' AS ts"))
+    text = "SELECT CONVERT_TZ(CAST(ts AS STRING), 'America/Los_Angeles', 'UTC') AS utc FROM t"
+    assert gw.sql(text, t=times).result().collect()[0]["utc"] == "2024-01-01 18:00:00"
