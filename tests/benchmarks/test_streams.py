@@ -258,13 +258,13 @@ def test_a_stream_of_ours_and_of_spark_agree(spark: SparkSession, tmp_path: Path
     warm = [text for text in told if "s of warm-up" in text]
     names = ("gpu_windows", "gpu_windows_scan", "spark")
     assert warm == [f"{name}: 0.01 s of warm-up" for name in names]
-    ours, theirs = report.measurements
-    assert (ours.contestant, theirs.contestant) == ("gpu_windows", "spark")
-    assert len(ours.runs) == len(theirs.runs) == 2
+    ours, scan, theirs = report.measurements
+    assert (ours.contestant, scan.contestant, theirs.contestant) == names
+    assert len(ours.runs) == len(scan.runs) == len(theirs.runs) == 2
     assert all(m.details["state_live_bytes"] > 0 for m in report.measurements)
     assert all(m.details["cpu_s"] > 0 for m in report.measurements)
     assert theirs.details["state_rows"] > 0
-    assert [m.details["state_in"] for m in report.measurements] == ["files", "RocksDB"]
+    assert [m.details["state_in"] for m in report.measurements] == ["files", "files", "RocksDB"]
     assert ours.details["state_held_bytes"] >= ours.details["state_live_bytes"]
     assert any("target 0.9" in note for note in report.notes)
     assert spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled") == "true"
